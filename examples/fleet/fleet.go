@@ -55,11 +55,11 @@ func (f *fleet) createAndRunNodes(ctx context.Context, connect func(name string)
 			cancel()
 			break
 		}
-		m.start(ctx, node, cancel)
+		m.startAgent(ctx, node, cancel)
 	}
 	f.printCountsUntilDone(ctx, cancel)
 	for _, m := range f.members {
-		errs = append(errs, m.stop())
+		errs = append(errs, m.stopAgent())
 	}
 	f.logs.printAndResetRepeated()
 	return errors.Join(errs...)

@@ -22,8 +22,8 @@ type member struct {
 	done    chan error // gets the result of the agent
 }
 
-// start runs the agent until stop or until ctx is done. It calls ended after the agent has ended with an error.
-func (m *member) start(ctx context.Context, node *cluster.Node, ended func()) {
+// startAgent runs the agent until stopAgent or until ctx is done. It calls ended after the agent has ended with an error.
+func (m *member) startAgent(ctx context.Context, node *cluster.Node, ended func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	m.node, m.cancel, m.done = node, cancel, make(chan error, 1)
 	go func() {
@@ -35,8 +35,8 @@ func (m *member) start(ctx context.Context, node *cluster.Node, ended func()) {
 	}()
 }
 
-// stop stops the agent, waits for its end and returns its error. If the agent does not run, stop returns nil.
-func (m *member) stop() error {
+// stopAgent stops the agent, waits for its end and returns its error. If the agent does not run, it returns nil.
+func (m *member) stopAgent() error {
 	if m.node == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (f *fleet) executeCommand(ctx context.Context, line string, ended func()) s
 	}
 	switch words[0] {
 	case "stop", "crash":
-		if err := m.stop(); err != nil {
+		if err := m.stopAgent(); err != nil {
 			return fmt.Sprintf("%s has stopped: %v", m.name, err)
 		}
 		if words[0] == "stop" {
@@ -83,7 +83,7 @@ func (f *fleet) executeCommand(ctx context.Context, line string, ended func()) s
 		if err != nil {
 			return fmt.Sprintf("%s does not start: %v", m.name, err)
 		}
-		m.start(ctx, node, ended)
+		m.startAgent(ctx, node, ended)
 		return m.name + " has started"
 	}
 	return fmt.Sprintf("%q is no command: expected stop, start or crash", words[0])

@@ -31,11 +31,11 @@ type gateway struct {
 	starts              int
 }
 
-// start starts the program. Its output goes to a file of its own.
-func (g *gateway) start() {
+// startProgram starts the program. Its output goes to a file of its own.
+func (g *gateway) startProgram() {
 	g.Helper()
 	g.starts++
-	out, err := os.Create(g.output())
+	out, err := os.Create(g.outputFile())
 	require.NoError(g, err)
 	defer out.Close()
 	log, err := os.OpenFile(filepath.Join(g.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -48,35 +48,35 @@ func (g *gateway) start() {
 	require.NoError(g, g.run.Start())
 }
 
-// output returns the file with the output of the present process.
-func (g *gateway) output() string { return filepath.Join(g.dir, fmt.Sprint("out-", g.starts)) }
+// outputFile returns the file with the output of the present process.
+func (g *gateway) outputFile() string { return filepath.Join(g.dir, fmt.Sprint("out-", g.starts)) }
 
-// end sends a signal and waits until the process has exited.
-func (g *gateway) end(s os.Signal) error {
+// signalAndWait sends a signal and waits until the process has exited.
+func (g *gateway) signalAndWait(s os.Signal) error {
 	g.Helper()
 	require.NoError(g, g.run.Process.Signal(s))
 	return g.run.Wait()
 }
 
-// await waits until the process has reported a state of a pod.
-func (g *gateway) await(line string) {
+// waitForReport waits until the process has reported a state of a pod.
+func (g *gateway) waitForReport(line string) {
 	g.Helper()
 	e2e.Await(g, line, time.Minute, func() bool {
-		text, err := os.ReadFile(g.output())
+		text, err := os.ReadFile(g.outputFile())
 		return err == nil && bytes.Contains(text, []byte(line+"\n"))
 	})
 }
 
-// apply delivers a pod with one container.
-func (g *gateway) apply(name, policy, command string) {
+// applyPod delivers a pod with one container.
+func (g *gateway) applyPod(name, policy, command string) {
 	g.Helper()
 	_, err := fmt.Fprintf(g.bus, `{"apply": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q}, "spec": {"restartPolicy": %q, `+
 		`"terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": %q, "command": ["sh", "-c", %q]}]}}}`+"\n", name, policy, g.c.Registry.Image(), command)
 	require.NoError(g, err)
 }
 
-// containers returns the states and IDs of all containers, by pod.
-func (g *gateway) containers() map[string]string {
+// containerStates returns the states and IDs of all containers, by pod.
+func (g *gateway) containerStates() map[string]string {
 	g.Helper()
 	list, err := cri.NewRuntimeServiceClient(g.c.Conn()).ListContainers(g.Context(), &cri.ListContainersRequest{})
 	require.NoError(g, err)
@@ -106,35 +106,35 @@ func TestGateway(t *testing.T) {
 					t.Logf("the log of the gateway:\n%s", text)
 				}
 			})
-			g.start()
-			g.apply("web", "Always", `trap "exit 0" TERM; sleep 100000 & wait`)
-			g.apply("job", "Never", "exit 0")
-			g.await("default/web 1/1 Running")
-			g.await("default/job 0/1 Completed")
-			before := g.containers()
-			require.Error(t, g.end(syscall.SIGKILL))
+			g.startProgram()
+			g.applyPod("web", "Always", `trap "exit 0" TERM; sleep 100000 & wait`)
+			g.applyPod("job", "Never", "exit 0")
+			g.waitForReport("default/web 1/1 Running")
+			g.waitForReport("default/job 0/1 Completed")
+			before := g.containerStates()
+			require.Error(t, g.signalAndWait(syscall.SIGKILL))
 
-			g.start()
-			g.await("default/web 1/1 Running")
-			g.await("default/job 0/1 Completed")
-			assert.Equal(t, before, g.containers(), "adopted")
-			require.NoError(t, g.end(syscall.SIGTERM))
-			assert.NotContains(t, fmt.Sprint(g.containers()), cri.ContainerState_CONTAINER_RUNNING.String())
+			g.startProgram()
+			g.waitForReport("default/web 1/1 Running")
+			g.waitForReport("default/job 0/1 Completed")
+			assert.Equal(t, before, g.containerStates(), "adopted")
+			require.NoError(t, g.signalAndWait(syscall.SIGTERM))
+			assert.NotContains(t, fmt.Sprint(g.containerStates()), cri.ContainerState_CONTAINER_RUNNING.String())
 
-			g.start()
-			g.await("default/web 1/1 Running, 1 restart")
-			require.Error(t, g.end(syscall.SIGKILL))
+			g.startProgram()
+			g.waitForReport("default/web 1/1 Running, 1 restart")
+			require.Error(t, g.signalAndWait(syscall.SIGKILL))
 			c.Reboot()
 			c.Restart()
-			g.start()
+			g.startProgram()
 			e2e.Await(t, "the server runs after the power cut", time.Minute, func() bool {
-				return strings.Contains(g.containers()["web"], cri.ContainerState_CONTAINER_RUNNING.String())
+				return strings.Contains(g.containerStates()["web"], cri.ContainerState_CONTAINER_RUNNING.String())
 			})
-			assert.Equal(t, before["job"], g.containers()["job"], "the job has not run again")
+			assert.Equal(t, before["job"], g.containerStates()["job"], "the job has not run again")
 			_, err = io.WriteString(g.bus, `{"delete": "default/web"}`+"\n")
 			require.NoError(t, err)
-			e2e.Await(t, "web is gone", time.Minute, func() bool { return g.containers()["web"] == "" })
-			require.NoError(t, g.end(syscall.SIGTERM))
+			e2e.Await(t, "web is gone", time.Minute, func() bool { return g.containerStates()["web"] == "" })
+			require.NoError(t, g.signalAndWait(syscall.SIGTERM))
 		})
 	}
 }

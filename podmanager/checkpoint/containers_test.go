@@ -37,19 +37,19 @@ func openContainers(t *testing.T, root string) (*checkpoint.Containers, string) 
 func TestContainers_NextAgent(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "state", "containers")
 	c, _ := openContainers(t, root)
-	require.NoError(t, c.SaveContainers(pod("web"), ready[:1]))
-	require.NoError(t, c.SaveContainers(pod("web"), ready))
-	assert.Empty(t, c.ConsumeContainers(pod("web")), "it is not of an agent before this one")
+	require.NoError(t, c.SaveContainers(newPod("web"), ready[:1]))
+	require.NoError(t, c.SaveContainers(newPod("web"), ready))
+	assert.Empty(t, c.ConsumeContainers(newPod("web")), "it is not of an agent before this one")
 	info, err := os.Stat(filepath.Join(root, "uid-web.json"))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	c, log := openContainers(t, root)
 	assert.Empty(t, log)
-	assert.Empty(t, c.ConsumeContainers(pod("other")))
-	assert.Equal(t, ready, c.ConsumeContainers(pod("web")))
-	assert.Empty(t, c.ConsumeContainers(pod("web")))
-	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
+	assert.Empty(t, c.ConsumeContainers(newPod("other")))
+	assert.Equal(t, ready, c.ConsumeContainers(newPod("web")))
+	assert.Empty(t, c.ConsumeContainers(newPod("web")))
+	assert.Equal(t, []string{"uid-web.json"}, fileNames(t, root), "it is for the agent after this one, too")
 }
 
 // A pod that was replaced under its UID does not get the states.
@@ -61,9 +61,9 @@ func TestContainers_AnotherPod(t *testing.T) {
 	} {
 		root := t.TempDir()
 		c, _ := openContainers(t, root)
-		require.NoError(t, c.SaveContainers(pod("web"), ready))
+		require.NoError(t, c.SaveContainers(newPod("web"), ready))
 		c, _ = openContainers(t, root)
-		another := pod("web")
+		another := newPod("web")
 		change(another)
 		assert.Empty(t, c.ConsumeContainers(another), name)
 	}
@@ -74,28 +74,28 @@ func TestContainers_Drop(t *testing.T) {
 	root := t.TempDir()
 	c, _ := openContainers(t, root)
 	for _, name := range []string{"c", "a", "b"} {
-		require.NoError(t, c.SaveContainers(pod(name), ready))
+		require.NoError(t, c.SaveContainers(newPod(name), ready))
 	}
 	c, _ = openContainers(t, root)
 	uids, err := c.Pods(func(uid types.UID) bool { return uid != "uid-a" }, 10)
 	require.NoError(t, err)
 	assert.Equal(t, []types.UID{"uid-b", "uid-c"}, uids)
-	uids, err = c.Pods(anybody, 2)
+	uids, err = c.Pods(isAnyPod, 2)
 	require.NoError(t, err)
 	assert.Equal(t, []types.UID{"uid-a", "uid-b"}, uids)
 
 	require.NoError(t, c.DropContainers("uid-a"))
 	require.NoError(t, c.DropContainers("uid-a"))
 	require.NoError(t, c.DropContainers("../web"))
-	assert.Empty(t, c.ConsumeContainers(pod("a")))
-	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, names(t, root))
+	assert.Empty(t, c.ConsumeContainers(newPod("a")))
+	assert.Equal(t, []string{"uid-b.json", "uid-c.json"}, fileNames(t, root))
 }
 
 // An unreadable file is reported in one sentence and ignored; the others are read.
 func TestNewContainers_BadFiles(t *testing.T) {
 	root := t.TempDir()
 	c, _ := openContainers(t, root)
-	require.NoError(t, c.SaveContainers(pod("web"), ready))
+	require.NoError(t, c.SaveContainers(newPod("web"), ready))
 	good, err := os.ReadFile(filepath.Join(root, "uid-web.json"))
 	require.NoError(t, err)
 	put := func(name, text string) {
@@ -114,21 +114,21 @@ func TestNewContainers_BadFiles(t *testing.T) {
 	for _, why := range []string{"unexpected end of JSON input", "which has another file", "its version is 2, expected 1", "it has more than 262144 bytes"} {
 		assert.Contains(t, log, why)
 	}
-	assert.Equal(t, ready, c.ConsumeContainers(pod("web")))
-	assert.NotContains(t, names(t, root), ".uid-web", "what was not finished is nothing")
+	assert.Equal(t, ready, c.ConsumeContainers(newPod("web")))
+	assert.NotContains(t, fileNames(t, root), ".uid-web", "what was not finished is nothing")
 }
 
 // A failed write is an error, and the old file stays.
 func TestContainers_Errors(t *testing.T) {
 	root := t.TempDir()
 	c, _ := openContainers(t, root)
-	odd := pod("web")
+	odd := newPod("web")
 	odd.UID = "../web"
 	assert.Error(t, c.SaveContainers(odd, ready))
 	many := make([]podsync.ContainerState, 10000)
-	assert.EqualError(t, c.SaveContainers(pod("web"), many), fmt.Sprintf("checkpoint: it has more than %d bytes", checkpoint.MaxSize))
+	assert.EqualError(t, c.SaveContainers(newPod("web"), many), fmt.Sprintf("checkpoint: it has more than %d bytes", checkpoint.MaxSize))
 	require.NoError(t, os.RemoveAll(root))
-	require.ErrorIs(t, c.SaveContainers(pod("web"), ready), os.ErrNotExist)
+	require.ErrorIs(t, c.SaveContainers(newPod("web"), ready), os.ErrNotExist)
 
 	_, err := checkpoint.NewContainers(checkpoint.Config{Root: "containers"})
 	assert.EqualError(t, err, `checkpoint: Config.Root is no absolute path: "containers"`)

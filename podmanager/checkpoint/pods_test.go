@@ -93,6 +93,6 @@ func TestPods_DamagedStaysUnread(t *testing.T) {
 		p, err := checkpoint.NewPods(checkpoint.Config{Root: root})
 		require.NoError(t, err)
 		assert.ErrorContains(t, p.ReadError(), "uid-web.json")
-		assert.Equal(t, []string{"uid-web.json"}, names(t, root))
+		assert.Equal(t, []string{"uid-web.json"}, fileNames(t, root))
 	}
 }

@@ -39,42 +39,42 @@ func openResources(t *testing.T, root string) (*checkpoint.Resources, string) {
 func TestResources_RZ14_NextAgent(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "state", "resources")
 	r, _ := openResources(t, root)
-	require.NoError(t, r.SaveResources(pod("web"), allocated("1")))
-	require.NoError(t, r.SaveResources(pod("web"), allocated("1500m")))
-	_, found := r.ConsumeResources(pod("web"))
+	require.NoError(t, r.SaveResources(newPod("web"), allocated("1")))
+	require.NoError(t, r.SaveResources(newPod("web"), allocated("1500m")))
+	_, found := r.ConsumeResources(newPod("web"))
 	assert.False(t, found, "it is not of an agent before this one")
 
 	r, log := openResources(t, root)
 	assert.Empty(t, log)
-	_, found = r.ConsumeResources(pod("other"))
+	_, found = r.ConsumeResources(newPod("other"))
 	assert.False(t, found)
-	got, found := r.ConsumeResources(pod("web"))
+	got, found := r.ConsumeResources(newPod("web"))
 	assert.True(t, found)
 	c := got.Containers["c"]
 	assert.Equal(t, "1500m", c.Requests.Cpu().String())
 	assert.EqualValues(t, 3, got.Generation)
 	assert.Nil(t, got.Pod)
-	_, found = r.ConsumeResources(pod("web"))
+	_, found = r.ConsumeResources(newPod("web"))
 	assert.False(t, found)
-	assert.Equal(t, []string{"uid-web.json"}, names(t, root), "it is for the agent after this one, too")
+	assert.Equal(t, []string{"uid-web.json"}, fileNames(t, root), "it is for the agent after this one, too")
 
 	uids, err := r.Pods(func(types.UID) bool { return true }, 10)
 	require.NoError(t, err)
 	assert.Equal(t, []types.UID{"uid-web"}, uids)
 	require.NoError(t, r.Remove(t.Context(), "uid-web", func(types.UID) bool { return false }))
-	assert.Equal(t, []string{"uid-web.json"}, names(t, root))
+	assert.Equal(t, []string{"uid-web.json"}, fileNames(t, root))
 	require.NoError(t, r.Remove(t.Context(), "uid-web", func(types.UID) bool { return true }))
 	require.NoError(t, r.DropResources("uid-web"))
-	assert.Empty(t, names(t, root))
+	assert.Empty(t, fileNames(t, root))
 }
 
 // A pod that was replaced under its UID does not get the resources of its predecessor.
 func TestResources_RZ14_AnotherPod(t *testing.T) {
 	root := t.TempDir()
 	r, _ := openResources(t, root)
-	require.NoError(t, r.SaveResources(pod("web"), allocated("1")))
+	require.NoError(t, r.SaveResources(newPod("web"), allocated("1")))
 	r, _ = openResources(t, root)
-	another := pod("web")
+	another := newPod("web")
 	another.Spec.Containers[0].Command = []string{"serve", "more"}
 	_, found := r.ConsumeResources(another)
 	assert.False(t, found)
@@ -86,7 +86,7 @@ func TestResources_RZ15_Damaged(t *testing.T) {
 	root := t.TempDir()
 	r, _ := openResources(t, root)
 	for _, name := range []string{"good", "changed", "empty", "later"} {
-		require.NoError(t, r.SaveResources(pod(name), allocated("1")))
+		require.NoError(t, r.SaveResources(newPod(name), allocated("1")))
 	}
 	edit := func(name string, change func(text string) string) {
 		file := filepath.Join(root, "uid-"+name+".json")
@@ -100,10 +100,10 @@ func TestResources_RZ15_Damaged(t *testing.T) {
 
 	r, log := openResources(t, root)
 	assert.Equal(t, 3, strings.Count(log, "cannot read a file with allocated resources; it is ignored"), log)
-	assert.Equal(t, []string{"uid-changed.json.damaged", "uid-empty.json.damaged", "uid-good.json", "uid-later.json"}, names(t, root))
-	_, found := r.ConsumeResources(pod("changed"))
+	assert.Equal(t, []string{"uid-changed.json.damaged", "uid-empty.json.damaged", "uid-good.json", "uid-later.json"}, fileNames(t, root))
+	_, found := r.ConsumeResources(newPod("changed"))
 	assert.False(t, found)
-	_, found = r.ConsumeResources(pod("good"))
+	_, found = r.ConsumeResources(newPod("good"))
 	assert.True(t, found)
 }
 
@@ -112,7 +112,7 @@ func TestResources_RZ15_Damaged(t *testing.T) {
 func TestResources_RZ15_RZ18_OlderFormat(t *testing.T) {
 	root := t.TempDir()
 	r, _ := openResources(t, root)
-	require.NoError(t, r.SaveResources(pod("web"), allocated("1500m")))
+	require.NoError(t, r.SaveResources(newPod("web"), allocated("1500m")))
 	file := filepath.Join(root, "uid-web.json")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestResources_RZ15_RZ18_OlderFormat(t *testing.T) {
 
 	r, log := openResources(t, root)
 	assert.Empty(t, log)
-	got, found := r.ConsumeResources(pod("web"))
+	got, found := r.ConsumeResources(newPod("web"))
 	assert.True(t, found)
 	c := got.Containers["c"]
 	assert.Equal(t, "1500m", c.Requests.Cpu().String())

@@ -18,12 +18,12 @@ func TestNew_FIFO(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "u.json"), 0o600))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, ".u"), 0o600))
-	d, log := open(t, root)
+	d, log := openDirAndLog(t, root)
 	assert.Equal(t, `msg="cannot read a file with a terminal status; it is ignored" file=u.json err="not a regular file: a FIFO"`+"\n", log)
-	p := pod("web")
+	p := newPod("web")
 	p.UID = "u"
-	require.NoError(t, d.Save(p, evicted("")), "it takes the place of what is there")
-	assert.Equal(t, []string{"u.json"}, names(t, root))
+	require.NoError(t, d.Save(p, evictedStatus("")), "it takes the place of what is there")
+	assert.Equal(t, []string{"u.json"}, fileNames(t, root))
 
 	at := filepath.Join(t.TempDir(), "ended")
 	require.NoError(t, syscall.Mkfifo(at, 0o600))

@@ -75,22 +75,22 @@ func (d *Dir) Path(name string) string { return filepath.Join(d.config.Root, nam
 
 // Pods opens the store of the pods that only the host program knows, and reads the pods that an earlier process has
 // saved. A host program whose pods come from files or from an API server does not need it.
-func (d *Dir) Pods() (*checkpoint.Pods, error) { return checkpoint.NewPods(d.checkpoint("desired")) }
+func (d *Dir) Pods() (*checkpoint.Pods, error) { return checkpoint.NewPods(d.storeConfig("desired")) }
 
 // Configure opens the stores of the node, reads what an earlier process has left, and sets them in c.Pods and c.Volumes.
 // It leaves a c.Volumes.Manager and its Files that are set already. Volumes in memory and the files of the downward API
 // depend on c.Allocatable(), and c.Volumes.Objects, Tokens and Claims are passed to the volumes. So the caller sets
 // c.Scheduling, c.Eviction and the other fields of c.Volumes before. After an error c may have some of the stores.
 func (d *Dir) Configure(c *node.Config) error {
-	terminal, err := checkpoint.New(d.checkpoint("ended"))
+	terminal, err := checkpoint.New(d.storeConfig("ended"))
 	if err != nil {
 		return err
 	}
-	containers, err := checkpoint.NewContainers(d.checkpoint("containers"))
+	containers, err := checkpoint.NewContainers(d.storeConfig("containers"))
 	if err != nil {
 		return err
 	}
-	resources, err := checkpoint.NewResources(d.checkpoint("resources"))
+	resources, err := checkpoint.NewResources(d.storeConfig("resources"))
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (d *Dir) ConfigureEviction(c *node.Config, images runtime.ImageFilesystem) 
 	return nil
 }
 
-// checkpoint returns the configuration of a store in a directory of the state directory.
-func (d *Dir) checkpoint(name string) checkpoint.Config {
+// storeConfig returns the configuration of a store in a directory of the state directory.
+func (d *Dir) storeConfig(name string) checkpoint.Config {
 	return checkpoint.Config{Root: d.Path(name), Log: d.config.Log}
 }
