@@ -1,9 +1,13 @@
 package podspec
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -36,4 +40,10 @@ func CheckUID(uid types.UID) error {
 		return nil
 	}
 	return fmt.Errorf("%w %.50q: %s", ErrInvalidUID, string(uid), UIDRule)
+}
+
+// UIDFromName returns a UID that depends on a namespace and a name alone. An empty namespace is "default".
+func UIDFromName(namespace, name string) types.UID {
+	sum := sha256.Sum256([]byte(cmp.Or(namespace, v1.NamespaceDefault) + "/" + name))
+	return types.UID(hex.EncodeToString(sum[:16]))
 }

@@ -70,13 +70,14 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	return nil
 }
 
-// Drop implements podsync.TerminalStatuses.
-func (d *Dir) Drop(uid types.UID) error { return d.files.removeFileDurably(uid) }
+// Drop implements podsync.TerminalStatuses. After a nil error the status does not come back after a
+// power failure.
+func (d *Dir) Drop(uid types.UID) error { return d.files.removeFileDurablyIf(uid, alwaysTrue) }
 
 // Remove is Drop for a pod that is not known to be desired. gone is called while no Save of the UID
 // is running, and must not block. If it returns false the file stays, which is not an error.
 func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return d.files.removeFileIf(uid, gone)
+	return d.files.removeFileDurablyIf(uid, gone)
 }
 
 // Pods returns the sorted UIDs of the pods with a stored status for which filter returns true, at

@@ -19,10 +19,19 @@
 //
 // Save returns when the file is complete on disk: its content was synced before it got its name, and
 // the directory was synced after that. After a power failure there is the old file or the new one,
-// and after a Save that returned nil the new one. A file that Drop of a Dir or of Pods has
-// removed stays away. Another removed file may come back, which is harmless: its pod is gone. The promise needs a disk that does not lose what it reports as
-// written. The owner file (cri.OwnerFile), the last good manifests (package manifest) and the records
-// of log directories (package logfiles) are written in the same way. Volumes and logs are not synced.
+// and after a Save that returned nil the new one. A file that a Dir or Pods has removed with a nil
+// error stays away. A file that Containers or Resources has removed may come back after a power
+// failure. It is removed again, unless its UID is then used again. The promise needs a disk that does
+// not lose what it reports as written. The owner file (cri.OwnerFile), the last good manifests
+// (package manifest) and the records of log directories (package logfiles) are written in the same
+// way. Volumes and logs are not synced.
+//
+// # Pods of the same name
+//
+// A pod that is deleted and applied again is another pod only if it has another UID. Package node
+// removes the files of a deleted pod about a second after its containers. If the agent restarts
+// before that, the next agent cannot distinguish a pod of the same UID from the deleted one: a job
+// that had completed stays completed. Pods.UIDForName gives each pod of a name a UID of its own.
 //
 // Drop is for a UID that begins a new incarnation, and Remove for a file that is not
 // needed any longer; package gc finds those with Pods. A failed Save is not retried here; package

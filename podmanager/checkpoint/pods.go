@@ -2,17 +2,29 @@ package checkpoint
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Pods stores on disk the pods that a program was given and that are stored nowhere else, so that
 // the next agent runs them too. Its methods may be called concurrently.
-type Pods struct{ files fileStore[storedPod] }
+type Pods struct {
+	files fileStore[storedPod]
+	mu    struct {
+		sync.Mutex
+		undropped map[types.UID]bool // Drop has failed
+	}
+}
 
 // storedPod is the content of a file: one pod.
 type storedPod struct {
@@ -71,8 +83,56 @@ func (p *Pods) Save(pod *v1.Pod) error {
 	return nil
 }
 
+// UIDForName returns the UID of the stored pod with a name, or a new UID if none is stored. An empty namespace is
+// "default". A program whose pods have names and no UIDs saves and applies each pod under this UID. So an update of a pod
+// has the UID of the pod. A pod that is applied after Drop has another UID, and is another pod for each later agent: it
+// gets no terminal status and no container of the dropped pod.
+//
+// UIDForName finds a pod that was stored under a UID of UIDForName or of node.UIDFromName, also if its file is damaged.
+// If an earlier Drop of the name has failed, UIDForName drops the pod again. Its error then means that the name cannot
+// get a new UID, because a later agent would find two pods with the name.
+func (p *Pods) UIDForName(namespace, name string) (types.UID, error) {
+	prefix := podspec.UIDFromName(namespace, name)
+	for _, uid := range p.undroppedUIDs() {
+		if hasUIDPrefix(uid, prefix) {
+			if err := p.Drop(uid); err != nil {
+				return "", err
+			}
+		}
+	}
+	for _, uid := range p.files.storedUIDs(func(uid types.UID) bool { return hasUIDPrefix(uid, prefix) }, 1) {
+		return uid, nil
+	}
+	return prefix + "-" + types.UID(strings.ToLower(rand.Text())), nil
+}
+
+// hasUIDPrefix reports whether a UID is the prefix itself, or the prefix with a suffix of UIDForName.
+func hasUIDPrefix(uid, prefix types.UID) bool {
+	return uid == prefix || strings.HasPrefix(string(uid), string(prefix)+"-")
+}
+
 // Drop removes the file of a pod, if it exists. After a nil error the pod does not come back after a power failure.
-func (p *Pods) Drop(uid types.UID) error { return p.files.removeFileDurably(uid) }
+func (p *Pods) Drop(uid types.UID) error {
+	err := p.files.removeFileDurablyIf(uid, alwaysTrue)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		delete(p.mu.undropped, uid)
+		return nil
+	}
+	if p.mu.undropped == nil {
+		p.mu.undropped = make(map[types.UID]bool)
+	}
+	p.mu.undropped[uid] = true
+	return err
+}
+
+// undroppedUIDs returns the UIDs of the pods whose last Drop has failed, sorted.
+func (p *Pods) undroppedUIDs() []types.UID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.mu.undropped))
+}
 
 // decodeStoredPod parses the file of one stored pod. It returns an error if the file has another version, if
 // its UID does not belong to the file name, or if its pod has another UID or no name.

@@ -68,14 +68,26 @@ func (h *header) belongsTo(pod *v1.Pod) bool {
 type fileStore[T any] struct {
 	root      string
 	readError error // the first reason why a file could not be read at the start
+	syncDir   func(dir string) error
 	// locks are held while the file of a pod is written or removed.
 	locks keylock.Locks[types.UID]
 	mu    struct {
 		sync.Mutex
-		found map[types.UID]*T   // read at the start, not consumed yet
-		kept  map[types.UID]bool // the pod has a file
+		found    map[types.UID]*T   // read at the start, not consumed yet
+		kept     map[types.UID]bool // the pod has a file
+		removals removalCount
 	}
 }
+
+// removalCount decides whether a directory must be synced, so that no removed file comes back after a power failure. It
+// counts the removals. The first synced of them are certainly on the disk.
+type removalCount struct{ removed, synced int }
+
+// needsSync reports whether a removed file may come back after a power failure.
+func (c removalCount) needsSync() bool { return c.synced < c.removed }
+
+// recordSync records a sync that began when removed had this value. Removals during the sync may not be on the disk.
+func (c *removalCount) recordSync(removed int) { c.synced = max(c.synced, removed) }
 
 // fileFormat is how the files of a store are decoded, with the log messages for unreadable ones.
 type fileFormat[T any] struct {
@@ -98,8 +110,9 @@ func (s *fileStore[T]) createDirAndReadFiles(cfg Config, c fileFormat[T]) error 
 	if err := osfile.MkdirAll(cfg.Root, 0o700); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	s.root = cfg.Root
+	s.root, s.syncDir = cfg.Root, osfile.SyncDir
 	s.mu.found, s.mu.kept = make(map[types.UID]*T), make(map[types.UID]bool)
+	s.mu.removals.removed = 1 // An earlier process may have removed files without a sync.
 	root, err := osfile.OpenDir(s.root)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -281,23 +294,32 @@ func (s *fileStore[T]) removeFileIf(uid types.UID, mayRemove func(types.UID) boo
 	return nil
 }
 
-// removeFileDurably removes the file of a pod, if it exists. After a nil error the file does not come back after a power
-// failure.
-func (s *fileStore[T]) removeFileDurably(uid types.UID) error {
-	if err := s.removeFileIf(uid, alwaysTrue); err != nil {
+// removeFileDurablyIf is removeFileIf. After a nil error no file that this store has removed comes back after a power
+// failure. It syncs the directory if a file was removed since the last sync, and at its first call.
+func (s *fileStore[T]) removeFileDurablyIf(uid types.UID, mayRemove func(types.UID) bool) error {
+	if err := s.removeFileIf(uid, mayRemove); err != nil {
 		return err
 	}
-	if err := osfile.SyncDir(s.root); err != nil {
+	s.mu.Lock()
+	needed, removed := s.mu.removals.needsSync(), s.mu.removals.removed
+	s.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	if err := s.syncDir(s.root); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.removals.recordSync(removed)
 	return nil
 }
 
 // alwaysTrue is a filter that accepts every pod.
 func alwaysTrue(types.UID) bool { return true }
 
-// recordFileAndDropReadValue records whether a pod has a file. It also drops the value that was read for the
-// pod at the start.
+// recordFileAndDropReadValue records that the file of a pod was written or removed. It also drops the value that was
+// read for the pod at the start.
 func (s *fileStore[T]) recordFileAndDropReadValue(uid types.UID, hasFile bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,6 +329,7 @@ func (s *fileStore[T]) recordFileAndDropReadValue(uid types.UID, hasFile bool) {
 		return
 	}
 	delete(s.mu.kept, uid)
+	s.mu.removals.removed++
 }
 
 // storedUIDs returns the first limit UIDs, in sorted order, of the pods that have a file and for which filter

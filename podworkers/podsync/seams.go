@@ -185,7 +185,8 @@ type TerminalStatuses interface {
 	// not retry. A caller that needs such a retry makes it itself, as package node does.
 	Save(pod *v1.Pod, status *v1.PodStatus) error
 	// Drop deletes the status of a previous incarnation of the UID. It is called for a pod that is not
-	// terminal, before any of its containers starts. Mostly nothing is stored, which is no error.
+	// terminal, before any of its containers starts. Mostly nothing is stored, which is no error. A nil
+	// error means that the status stays deleted, also after a power failure.
 	Drop(uid types.UID) error
 }
 

@@ -2,18 +2,16 @@ package node
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/validation"
@@ -190,10 +188,11 @@ func (h *hostPods) setDefaults(pod *v1.Pod) {
 
 // UIDFromName returns the UID that Apply gives a pod that has none. It depends on the namespace and the name
 // alone; an empty namespace is "default". A program that applies pods without UIDs calls it for Delete.
-func UIDFromName(namespace, name string) types.UID {
-	sum := sha256.Sum256([]byte(cmp.Or(namespace, metav1.NamespaceDefault) + "/" + name))
-	return types.UID(hex.EncodeToString(sum[:16]))
-}
+//
+// A pod that is deleted and applied again has the same UID. If the process restarts within seconds after the
+// deletion, the new process takes the applied pod for the deleted one: a job that had completed does not run
+// again. A program whose pods survive restarts calls checkpoint.Pods.UIDForName instead.
+func UIDFromName(namespace, name string) types.UID { return podspec.UIDFromName(namespace, name) }
 
 // invalidPod is an error with all faults of a pod. It wraps each *field.Error.
 type invalidPod field.ErrorList
