@@ -6,8 +6,10 @@
 //	err = dir.Configure(&config)
 //	n, err := node.New(config)
 //
-// Open locks the directory, so that a second process with the same directory fails instead of terminating the pods of
-// the first one. A crash of the process releases the lock. On Windows there is no lock.
+// Open locks the directory by flock, so that a second process with the same directory fails instead of terminating the
+// pods of the first one. A crash of the process releases the lock. Every file system of Linux has this lock, but on NFS,
+// SMB and 9p it does not exclude a process on another machine. There is no lock on Windows, and on another system where
+// the file system reports an error for flock.
 //
 //	<root>/ended/        terminal statuses of pods       Config.Pods.TerminalStatuses
 //	<root>/containers/   states of running containers    Config.Pods.ContainerStates
@@ -20,17 +22,21 @@
 //
 // # Pods of a message bus
 //
-// A program that gets its pods from a message bus saves each pod before it applies it. At the start it applies the saved
-// pods before the bus delivers any:
+// A program that gets its pods from a message bus saves each pod before it applies it, under the UID of
+// checkpoint.Pods.UIDForName. At the start it applies the saved pods before the bus delivers any:
 //
 //	handle := source.NewHandleWith(source.HandleConfig{Incomplete: true})
+//	complete := saved.ReadError() == nil
 //	for _, pod := range saved.Load() {
-//		handle.Apply(pod)
+//		if err := handle.Apply(pod); err != nil {
+//			log.Error("cannot apply a saved pod", "pod", pod.Name, "err", err)
+//			complete = false
+//		}
 //	}
-//	if saved.ReadError() == nil {
+//	if complete {
 //		handle.SetComplete()
 //	}
 //
-// Until SetComplete the node terminates no pod that is missing. So an unreadable file stops no pod. examples/gateway is
-// such a program.
+// Until SetComplete the node terminates no pod that is missing. So a file that cannot be read and a pod that is refused
+// stop no pod. examples/gateway is such a program.
 package statedir

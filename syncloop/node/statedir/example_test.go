@@ -3,6 +3,7 @@ package statedir_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,10 +33,14 @@ func ExampleOpen() {
 		panic(err)
 	}
 	handle := source.NewHandleWith(source.HandleConfig{Incomplete: true})
+	complete := saved.ReadError() == nil
 	for _, pod := range saved.Load() {
-		_ = handle.Apply(pod)
+		if err := handle.Apply(pod); err != nil {
+			slog.Error("cannot apply a saved pod", "pod", pod.Name, "err", err)
+			complete = false
+		}
 	}
-	if saved.ReadError() == nil {
+	if complete { // Otherwise a running pod that could not be read or applied would be terminated.
 		handle.SetComplete()
 	}
 	config := node.Config{}
@@ -47,10 +52,13 @@ func ExampleOpen() {
 	fmt.Println(err)
 
 	web := &v1.Pod{}
-	web.Namespace, web.Name, web.UID = "default", "web", node.UIDFromName("default", "web")
+	web.Namespace, web.Name = "default", "web"
+	web.UID, err = saved.UIDForName("default", "web")
+	fmt.Println(err)
 	fmt.Println(saved.Save(web)) // Before handle.Apply(web): a pod that runs is known to the next process.
 	// Output:
 	// true
+	// <nil>
 	// <nil>
 	// <nil>
 }
