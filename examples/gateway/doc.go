@@ -8,18 +8,23 @@
 //	{"apply": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {...}}}
 //	{"delete": "default/web"}
 //
-// bus.go has the interface of three lines that a program replaces by the client of its own bus. The bus may deliver a
+// bus.go has the interface of two methods that a program replaces by the client of its own bus. The bus may deliver a
 // message twice, and it need not repeat old ones: the program saves each pod before the pod runs, and deletes the file
-// before the pod stops.
+// before the pod stops. A message that is invalid or longer than 1 MiB is reported and skipped.
+//
+// A message about the name of a saved pod updates that pod. A pod that is applied after a deletion of its name is a new pod,
+// with a new UID, also if the program restarts in between: a job that has completed runs again.
 //
 // # Restarts
 //
 // At the start the saved pods are desired before the bus is asked, so a gateway without network runs its pods. Running
-// containers of these pods are adopted. Pods that run and are not saved terminate after 30 s. If a saved pod cannot be
-// read, no pod is terminated.
+// containers of these pods are adopted. Pods that run and are not saved terminate after 30 s, or earlier if the bus applies
+// a pod of the same name. If a saved pod cannot be read or is refused, the program reports it and runs the others, and
+// no pod is terminated as unknown until a next start. A deletion of such a pod removes its file.
 //
 //	SIGINT     the program exits, and its pods keep running: for an upgrade (KillSignal=SIGINT under systemd)
-//	SIGTERM    all pods terminate within their grace periods; the next start runs them again
+//	SIGTERM    all pods terminate within their grace periods; the next start runs them again. A second signal ends the
+//	           wait, and the program exits with an error
 //	SIGKILL    as SIGINT
 //	power cut  each saved pod starts again; a job that has succeeded does not
 //

@@ -39,19 +39,44 @@ func main() {
 	ip := flag.String("node-ip", "127.0.0.1", "address of the node")
 	flag.Parse()
 	g.config.Containers.HostIPs = []string{*ip}
-	g.bus = newLines(os.Stdin, os.Stdout, func(err error) { g.config.Log.Error("a line is no message", "err", err) })
-	signals := make(chan os.Signal, 1)
+	g.bus = newLines(os.Stdin, os.Stdout, func(err error) { g.config.Log.Error("a line of the bus is skipped", "err", err) })
+	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "gateway: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	if *memory {
 		*endpoint = ""
 		if *state == defaultState { // It needs root.
 			*state = filepath.Join(os.TempDir(), fmt.Sprint("podkeel-gateway-", os.Getuid()))
 		}
 	}
-	if err := g.run(*state, *endpoint, signals); err != nil {
+	if err := g.run(*state, *endpoint, dropDuplicateSignals(signals)); err != nil {
 		fmt.Fprintln(os.Stderr, "gateway:", err)
 		os.Exit(1)
 	}
+}
+
+// duplicateSignalGap is the time within which two signals count as one. timeout(1) sends a signal to its command and
+// then to the whole process group.
+const duplicateSignalGap = 100 * time.Millisecond
+
+// dropDuplicateSignals passes signals on, except a signal within duplicateSignalGap after the last one that it has
+// passed on. It ends when signals is closed.
+func dropDuplicateSignals(signals <-chan os.Signal) <-chan os.Signal {
+	passed := make(chan os.Signal, cap(signals))
+	go func() {
+		defer close(passed)
+		var last time.Time
+		for s := range signals {
+			if now := time.Now(); now.Sub(last) >= duplicateSignalGap {
+				last = now
+				passed <- s
+			}
+		}
+	}()
+	return passed
 }
 
 // gateway passes the pods of a bus to a node.
@@ -80,7 +105,7 @@ func (g *gateway) run(state, endpoint string, signals <-chan os.Signal) (err err
 	if endpoint != "" {
 		err = g.configureContainerd(dir, endpoint)
 	}
-	if err = errors.Join(err, dir.Configure(&g.config), g.restore(dir)); err != nil {
+	if err = errors.Join(err, dir.Configure(&g.config), g.applySavedPods(dir)); err != nil {
 		return err
 	}
 	if g.node, err = node.New(g.config); err != nil {
@@ -102,11 +127,37 @@ func (g *gateway) run(state, endpoint string, signals <-chan os.Signal) (err err
 	case s := <-signals:
 		var left error
 		if s == syscall.SIGTERM {
-			limited, cancel := context.WithTimeout(ctx, drainTimeout)
-			defer cancel()
-			left = g.node.Drain(limited, node.DrainOptions{})
+			left = g.drainUntilSignal(ctx, signals)
 		}
 		stop()
-		return errors.Join(left, <-ended)
+		select {
+		case err := <-ended:
+			return errors.Join(left, err)
+		case <-signals:
+			return errors.Join(left, errRuntimeNotAwaited)
+		}
+	}
+}
+
+var (
+	// errSignalDuringDrain means that a second signal has ended the termination of the pods.
+	errSignalDuringDrain = errors.New("a second signal has ended the wait for the pods")
+	// errRuntimeNotAwaited means that a signal has ended the wait for the node.
+	errRuntimeNotAwaited = errors.New("a signal has ended the wait for the runtime: calls to it may still take effect")
+)
+
+// drainUntilSignal terminates all pods within their grace periods. It returns an error if pods still run after
+// drainTimeout, or at once after a signal.
+func (g *gateway) drainUntilSignal(ctx context.Context, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	drained := make(chan error, 1)
+	go func() { drained <- g.node.Drain(ctx, node.DrainOptions{}) }()
+	select {
+	case err := <-drained:
+		return err
+	case <-signals:
+		cancel()
+		return errors.Join(errSignalDuringDrain, <-drained)
 	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,7 +38,7 @@ type scripted struct {
 	reports  []string
 }
 
-func (s *scripted) receive(ctx context.Context) (message, error) {
+func (s *scripted) receiveMessage(ctx context.Context) (message, error) {
 	select {
 	case m := <-s.messages:
 		return m, nil
@@ -45,7 +47,7 @@ func (s *scripted) receive(ctx context.Context) (message, error) {
 	}
 }
 
-func (s *scripted) report(state node.PodState) error {
+func (s *scripted) reportPod(state node.PodState) error {
 	when := fmt.Sprintf("%v %s ", time.Since(s.started).Truncate(time.Second), state.Pod.Name)
 	s.reports = slices.DeleteFunc(s.reports, func(earlier string) bool { return strings.HasPrefix(earlier, when) })
 	s.reports = append(s.reports, when+state.Summary().String())
@@ -75,8 +77,8 @@ type process struct {
 	ended   chan error
 }
 
-// start starts the gateway. The bus delivers nothing by itself.
-func (m *machine) start() *process {
+// startProcess starts the gateway. The bus delivers nothing by itself.
+func (m *machine) startProcess() *process {
 	p := &process{m, &scripted{messages: make(chan message), started: m.started}, &bytes.Buffer{}, make(chan os.Signal, 1), make(chan error, 1)}
 	g := gateway{bus: p.bus, config: node.Config{
 		Name: "gw", Runtime: m.runtime, Clock: m.clock, Log: slog.New(slog.NewTextHandler(p.log, nil)), Jitter: func() float64 { return 0 },
@@ -85,24 +87,30 @@ func (m *machine) start() *process {
 	return p
 }
 
-// stop sends a signal and returns the reports of the process, pod by pod: two pods that change at the same time are
+// stopWithSignal sends a signal and returns the reports of the process, pod by pod: two pods that change at the same time are
 // reported in any order.
-func (p *process) stop(s os.Signal) []string {
+func (p *process) stopWithSignal(s os.Signal) []string {
 	p.signals <- s
 	require.NoError(p, <-p.ended)
 	slices.SortStableFunc(p.bus.reports, func(a, b string) int { return strings.Compare(strings.Fields(a)[1], strings.Fields(b)[1]) })
 	return p.bus.reports
 }
 
-// apply delivers a pod, whose container takes a second to start, and waits ten seconds.
-func (p *process) apply(name, spec string) {
-	p.bus.messages <- message{Apply: json.RawMessage(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "annotations": {"memory.podkeel.dev/c":
-		"start-delay=1s run=forever ignore-term", "memory.podkeel.dev/j": "start-delay=1s run=2s"}}, "spec": %s}`, name, spec))}
-	p.clock.Sleep(10 * time.Second)
+// podJSON returns a pod whose container takes a second to start.
+func podJSON(name, spec string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "annotations": {"memory.podkeel.dev/c":
+		"start-delay=1s run=forever ignore-term", "memory.podkeel.dev/j": "start-delay=1s run=2s"}}, "spec": %s}`, name, spec))
 }
 
-// containers returns the records of the pods' containers: the name of the pod, the state, and the ID.
-func (m *machine) containers() (records []string) {
+// applyAndWait delivers a pod and waits ten seconds.
+func (p *process) applyAndWait(name, spec string) {
+	p.bus.messages <- message{Apply: podJSON(name, spec)}
+	p.clock.Sleep(10 * time.Second)
+	synctest.Wait()
+}
+
+// listContainers returns the records of the pods' containers: the name of the pod, the state, and the ID.
+func (m *machine) listContainers() (records []string) {
 	pods, err := m.runtime.ListPods(m.Context())
 	require.NoError(m, err)
 	for _, pod := range pods {
@@ -121,11 +129,11 @@ const (
 	job    = `{"restartPolicy": "Never", "containers": [{"name": "j", "image": "img:1"}]}`
 )
 
-// restart stops the gateway without its pods and starts it again a minute later.
-func (p *process) restart() (next *process, reports []string) {
-	reports = p.stop(os.Interrupt)
+// restartAfterMinute stops the gateway without its pods and starts it again a minute later.
+func (p *process) restartAfterMinute() (next *process, reports []string) {
+	reports = p.stopWithSignal(os.Interrupt)
 	p.clock.Sleep(time.Minute)
-	return p.start(), reports
+	return p.startProcess(), reports
 }
 
 // TestRun_Restart: SIGINT leaves what a kill leaves. The next process adopts the running pod and runs no job again,
@@ -133,18 +141,18 @@ func (p *process) restart() (next *process, reports []string) {
 func TestRun_Restart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t)
-		p := m.start()
-		p.apply("web", server)
-		p.apply("job", job)
-		before := m.containers()
-		p, reports := p.restart()
+		p := m.startProcess()
+		p.applyAndWait("web", server)
+		p.applyAndWait("job", job)
+		before := m.listContainers()
+		p, reports := p.restartAfterMinute()
 		assert.Equal(t, []string{"10s job 0/1 ContainerCreating", "11s job 1/1 Running", "13s job 0/1 Completed", "0s web 0/1 ContainerCreating", "1s web 1/1 Running"}, reports)
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, before, m.containers(), "the same containers run")
-		assert.Equal(t, []string{"1m20s job 0/1 Completed", "1m20s web 1/1 Running", "3m20s web 1/1 Terminating", "3m25s web 0/1 Terminated"}, p.stop(syscall.SIGTERM))
-		p = m.start()
+		assert.Equal(t, before, m.listContainers(), "the same containers run")
+		assert.Equal(t, []string{"1m20s job 0/1 Completed", "1m20s web 1/1 Running", "3m20s web 1/1 Terminating", "3m25s web 0/1 Terminated"}, p.stopWithSignal(syscall.SIGTERM))
+		p = m.startProcess()
 		time.Sleep(30 * time.Second)
-		assert.Equal(t, []string{"3m25s job 0/1 Completed", "3m25s web 0/1 Error", "3m26s web 1/1 Running, 1 restart"}, p.stop(os.Interrupt))
+		assert.Equal(t, []string{"3m25s job 0/1 Completed", "3m25s web 0/1 Error", "3m26s web 1/1 Running, 1 restart"}, p.stopWithSignal(os.Interrupt))
 	})
 }
 
@@ -152,29 +160,29 @@ func TestRun_Restart(t *testing.T) {
 func TestRun_PowerCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t)
-		p := m.start()
-		p.apply("web", server)
-		p.apply("job", job)
-		p.stop(os.Interrupt)
+		p := m.startProcess()
+		p.applyAndWait("web", server)
+		p.applyAndWait("job", job)
+		p.stopWithSignal(os.Interrupt)
 		m.runtime = memory.New(memory.Config{})
-		p = m.start()
+		p = m.startProcess()
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"20s job 0/1 Completed", "20s web 0/1 ContainerCreating", "21s web 1/1 Running"}, p.stop(os.Interrupt))
-		require.Len(t, m.containers(), 1)
+		assert.Equal(t, []string{"20s job 0/1 Completed", "20s web 0/1 ContainerCreating", "21s web 1/1 Running"}, p.stopWithSignal(os.Interrupt))
+		require.Len(t, m.listContainers(), 1)
 	})
 }
 
 // TestRun_Delete: a deleted pod terminates, and stays away after a restart.
 func TestRun_Delete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newMachine(t).start()
-		p.apply("web", server)
+		p := newMachine(t).startProcess()
+		p.applyAndWait("web", server)
 		p.bus.messages <- message{Delete: "default/web"}
 		time.Sleep(10 * time.Second)
-		p, reports := p.restart()
+		p, reports := p.restartAfterMinute()
 		assert.Equal(t, []string{"0s web 0/1 ContainerCreating", "1s web 1/1 Running", "10s web 1/1 Terminating", "15s web 0/1 Error"}, reports)
 		time.Sleep(time.Minute)
-		assert.Empty(t, p.stop(os.Interrupt))
+		assert.Empty(t, p.stopWithSignal(os.Interrupt))
 	})
 }
 
@@ -191,25 +199,28 @@ func TestRun_UnreadablePod(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMachine(t)
-			p := m.start()
-			p.apply("web", server)
-			p.apply("other", server)
-			p.stop(os.Interrupt)
-			require.NoError(t, c.damage(filepath.Join(m.state, "desired", string(node.UIDFromName("default", "web"))+".json")))
-			p = m.start()
+			p := m.startProcess()
+			p.applyAndWait("web", server)
+			p.applyAndWait("other", server)
+			p.stopWithSignal(os.Interrupt)
+			files, err := filepath.Glob(filepath.Join(m.state, "desired", string(node.UIDFromName("default", "web"))+"-*.json"))
+			require.NoError(t, err)
+			require.Len(t, files, 1)
+			require.NoError(t, c.damage(files[0]))
+			p = m.startProcess()
 			time.Sleep(2 * time.Minute)
 			var states []string
-			for _, record := range m.containers() {
+			for _, record := range m.listContainers() {
 				states = append(states, record[:strings.LastIndex(record, " ")])
 			}
 			assert.Equal(t, c.states, states, c.what)
 			p.bus.messages <- message{Delete: "default/web"} // Removes the damaged file too.
 			synctest.Wait()
-			p.stop(os.Interrupt)
-			p = m.start()
+			p.stopWithSignal(os.Interrupt)
+			p = m.startProcess()
 			time.Sleep(2 * time.Minute)
-			require.Len(t, m.containers(), 1, "after the deletion: %s", c.what)
-			p.stop(os.Interrupt)
+			require.Len(t, m.listContainers(), 1, "after the deletion: %s", c.what)
+			p.stopWithSignal(os.Interrupt)
 		})
 	}
 }
@@ -219,15 +230,15 @@ func TestRun_UnreadablePod(t *testing.T) {
 func TestRun_UnsavedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t)
-		p := m.start()
-		p.apply("web", `{}`)
+		p := m.startProcess()
+		p.applyAndWait("web", `{}`)
 		p.bus.messages <- message{Delete: "web"}
 		synctest.Wait()
 		require.NoError(t, os.RemoveAll(filepath.Join(m.state, "desired")))
-		p.apply("web", server)
+		p.applyAndWait("web", server)
 		time.Sleep(time.Minute)
-		assert.Empty(t, p.stop(os.Interrupt))
-		assert.Empty(t, m.containers())
+		assert.Empty(t, p.stopWithSignal(os.Interrupt))
+		assert.Empty(t, m.listContainers())
 		assert.Equal(t, 3, strings.Count(p.log.String(), "cannot handle a message"), p.log)
 	})
 }
@@ -236,29 +247,91 @@ func TestRun_UnsavedPod(t *testing.T) {
 func TestRun_SecondProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t)
-		p := m.start()
+		p := m.startProcess()
 		synctest.Wait()
-		require.ErrorIs(t, <-m.start().ended, statedir.ErrLocked)
-		p.stop(os.Interrupt)
+		require.ErrorIs(t, <-m.startProcess().ended, statedir.ErrLocked)
+		p.stopWithSignal(os.Interrupt)
 	})
 }
 
-// TestLines: each line is a message. A line that is not JSON is skipped, and the end of the input closes the bus.
+// TestLines: each line is a message. A line that is not JSON or is too long is reported and skipped, and the end of the
+// input closes the bus.
 func TestLines(t *testing.T) {
+	long := func(n int) string { return `{"delete": "` + strings.Repeat("x", n-len(`{"delete": ""}`)) + `"}` }
 	var invalid []string
-	l := newLines(strings.NewReader(`{"delete": "default/a"}
-no
-{"apply": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "uid": "u1"}, "spec": `+job+`}}
-`), io.Discard, func(err error) { invalid = append(invalid, err.Error()) })
-	m, err := l.receive(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, "default/a", m.Delete)
-	m, err = l.receive(t.Context())
-	require.NoError(t, err)
-	pod, err := m.pod()
-	require.NoError(t, err)
-	assert.Equal(t, node.UIDFromName("default", "b"), pod.UID)
-	_, err = l.receive(t.Context())
-	require.ErrorIs(t, err, io.EOF)
-	assert.Len(t, invalid, 1)
+	l := newLines(strings.NewReader(strings.Join([]string{
+		`{"delete": "default/a"}`, "no", long(maxLine - 1), long(maxLine), long(3 * maxLine), `{"delete": "default/b"}`, long(2 * maxLine), `{"delete": "default/c"}`,
+	}, "\n")), io.Discard, func(err error) { invalid = append(invalid, err.Error()) })
+	var received []string
+	for {
+		m, err := l.receiveMessage(t.Context())
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		received = append(received, fmt.Sprintf("%.10s %d", m.Delete, len(m.Delete)))
+	}
+	assert.Equal(t, []string{"default/a 9", "xxxxxxxxxx 1048561", "default/b 9", "default/c 9"}, received)
+	assert.Equal(t, []string{
+		"it is not JSON of a message: invalid character 'o' in literal null (expecting 'u')",
+		"it has more than 1048576 bytes", "it has more than 1048576 bytes", "it has more than 1048576 bytes",
+	}, invalid)
+}
+
+// xReader is an endless line.
+type xReader struct{}
+
+func (xReader) Read(text []byte) (int, error) {
+	for i := range text {
+		text[i] = 'x'
+	}
+	return len(text), nil
+}
+
+// TestReadLine_BoundedMemory: a line of 64 MiB is discarded without an allocation.
+func TestReadLine_BoundedMemory(t *testing.T) {
+	const size = 64 << 20
+	reader := bufio.NewReaderSize(io.MultiReader(io.LimitReader(xReader{}, size), strings.NewReader("\n"), io.LimitReader(xReader{}, size)), maxLine)
+	assert.Zero(t, testing.AllocsPerRun(1, func() { // It calls the function twice.
+		if _, err := readLine(reader); !errors.Is(err, errLongLine) {
+			t.Error(err)
+		}
+	}))
+	_, err := readLine(reader)
+	assert.ErrorIs(t, err, io.EOF)
+}
+
+// TestMessage_Invalid: each invalid message is refused by one sentence that says what happens now.
+func TestMessage_Invalid(t *testing.T) {
+	address := func(quoted string) string {
+		return "nothing is deleted: " + quoted + " is no address of a pod, expected NAMESPACE/NAME, as default/web"
+	}
+	name := `": expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part`
+	for line, want := range map[string]string{
+		`{}`:                                             `the message is ignored: it has neither "apply" nor "delete"`,
+		`null`:                                           `the message is ignored: it has neither "apply" nor "delete"`,
+		`{"delete": ""}`:                                 `the message is ignored: it has neither "apply" nor "delete"`,
+		`{"aply": {}}`:                                   `the message is ignored: it has neither "apply" nor "delete"`,
+		`{"apply": null}`:                                `the pod is not applied: manifest: empty`,
+		`{"delete": "default/web", "apply": {}}`:         `the message is ignored: it has both "apply" and "delete"`,
+		`{"delete": "web"}`:                              address(`"web"`),
+		`{"delete": "/web"}`:                             address(`"/web"`),
+		`{"delete": "default/"}`:                         address(`"default/"`),
+		`{"delete": "/"}`:                                address(`"/"`),
+		`{"delete": "default//web"}`:                     address(`"default//web"`),
+		`{"delete": "default/web/c"}`:                    address(`"default/web/c"`),
+		`{"delete": "../web"}`:                           address(`"../web"`),
+		`{"delete": "default/.."}`:                       address(`"default/.."`),
+		`{"delete": "default/we\u0007b"}`:                address(`"default/we\ab"`),
+		`{"delete": "default/web\n"}`:                    address(`"default/web\n"`),
+		`{"delete": " default/web"}`:                     address(`" default/web"`),
+		`{"delete": "Default/web"}`:                      address(`"Default/web"`),
+		`{"apply": ` + string(podJSON("", job)) + `}`:    "the pod is not applied: line 1: metadata.name: missing: expected a name",
+		`{"apply": ` + string(podJSON("a/b", job)) + `}`: `the pod is not applied: line 1: metadata.name: "a/b` + name,
+		`{"apply": ` + string(podJSON("..", job)) + `}`:  `the pod is not applied: line 1: metadata.name: "..` + name,
+	} {
+		var m message
+		require.NoError(t, json.Unmarshal([]byte(line), &m), line)
+		assert.EqualError(t, (&gateway{}).handleMessage(m), want, line)
+	}
 }

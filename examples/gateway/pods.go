@@ -3,35 +3,37 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/node/statedir"
 )
 
-// restore applies the pods that an earlier process has saved. The node terminates other running pods only if all saved
-// pods could be read.
-func (g *gateway) restore(dir *statedir.Dir) (err error) {
+// applySavedPods applies the pods that an earlier process has saved. It reports and skips a pod that the handle refuses.
+// The node terminates other running pods only if all saved pods could be read and applied.
+func (g *gateway) applySavedPods(dir *statedir.Dir) (err error) {
 	if g.saved, err = dir.Pods(); err != nil {
 		return err
 	}
-	pods := g.saved.Load()
-	for _, pod := range pods {
+	applied, complete := 0, g.saved.ReadError() == nil
+	for _, pod := range g.saved.Load() {
 		if err := g.handle.Apply(pod); err != nil {
-			return err
+			g.config.Log.Error("cannot apply a saved pod; it is skipped, and no running pod is terminated as unknown until a next start can apply all",
+				"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", err)
+			complete = false
+			continue
 		}
+		applied++
 	}
-	if g.saved.ReadError() == nil {
+	if complete {
 		g.handle.SetComplete()
 	}
-	g.config.Log.Info("the saved pods are desired", "pods", len(pods), "err", g.saved.ReadError())
+	g.config.Log.Info("the saved pods are desired", "pods", applied, "complete", complete, "err", g.saved.ReadError())
 	return nil
 }
 
 // receiveUntilDone handles the messages of the bus until ctx is done. If the bus closes, the pods keep running.
 func (g *gateway) receiveUntilDone(ctx context.Context) {
 	for {
-		m, err := g.bus.receive(ctx)
+		m, err := g.bus.receiveMessage(ctx)
 		if err != nil {
 			g.config.Log.Info("the bus delivers no more messages", "err", err)
 			return
@@ -42,32 +44,52 @@ func (g *gateway) receiveUntilDone(ctx context.Context) {
 	}
 }
 
-// handleMessage saves a pod and then applies it, or deletes its file and then the pod. A pod that is invalid or cannot be
-// saved is not applied, and an earlier version of the pod keeps running.
+// handleMessage applies or deletes a pod. It returns an error for a message that does neither.
 func (g *gateway) handleMessage(m message) error {
-	if m.Delete != "" {
-		namespace, name, found := strings.Cut(m.Delete, "/")
-		if !found {
-			return fmt.Errorf("cannot delete %q: expected NAMESPACE/NAME", m.Delete)
-		}
-		uid := node.UIDFromName(namespace, name)
-		defer g.handle.Delete(uid) // Also if the file stays; then the next process runs the pod again.
-		return g.saved.Drop(uid)
+	if err := m.check(); err != nil {
+		return err
 	}
-	pod, err := m.pod()
-	if err == nil {
+	if m.Delete != "" {
+		return g.deletePod(m)
+	}
+	return g.applyPod(m)
+}
+
+// applyPod saves a pod and then applies it. A pod that is invalid or cannot be saved is not applied, and an earlier
+// version of the pod keeps running. The pod has the UID of the saved pod with its name, so that each message about the
+// name is about the same pod. After a deletion the name gets a new UID.
+func (g *gateway) applyPod(m message) error {
+	pod, err := m.parsePod()
+	if err != nil {
+		return fmt.Errorf("the pod is not applied: %w", err)
+	}
+	if pod.UID, err = g.saved.UIDForName(pod.Namespace, pod.Name); err == nil {
 		err = g.saved.Save(pod)
 	}
-	if err == nil {
-		err = g.handle.Apply(pod)
+	if err != nil {
+		return fmt.Errorf("pod %s/%s is not applied: %w", pod.Namespace, pod.Name, err)
 	}
-	return err
+	return g.handle.Apply(pod)
+}
+
+// deletePod deletes the file of a pod and then the pod. A pod that does not exist is no error.
+func (g *gateway) deletePod(m message) error {
+	namespace, name, err := m.parseAddress()
+	if err != nil {
+		return err
+	}
+	uid, err := g.saved.UIDForName(namespace, name)
+	if err != nil {
+		return err
+	}
+	defer g.handle.Delete(uid) // Also if the file stays; then the next process runs the pod again.
+	return g.saved.Drop(uid)
 }
 
 // reportUntilDone reports each change of a pod to the bus until ctx is done. It reports all changes from before that.
 func (g *gateway) reportUntilDone(ctx context.Context) {
 	for state := range g.node.Watch(ctx) {
-		if err := g.bus.report(state); err != nil {
+		if err := g.bus.reportPod(state); err != nil {
 			g.config.Log.Warn("cannot report a pod", "err", err)
 		}
 	}
