@@ -53,7 +53,7 @@ func (d *disk) setEntry(name string, to *inode) {
 }
 
 func (d *disk) Exists(name string) (bool, error) {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return false, err
 	}
 	return d.names[name] != nil, nil
@@ -234,7 +234,7 @@ type diskTree struct {
 	denied    string          // the process may not read this directory
 }
 
-func (d *diskTree) step() error {
+func (d *diskTree) countOperation() error {
 	if d.done++; d.done > d.cut {
 		return errPowerCut
 	}
@@ -244,7 +244,7 @@ func (d *diskTree) step() error {
 func (d *diskTree) Exists(dir string) bool { return d.made[filepath.ToSlash(dir)] }
 
 func (d *diskTree) Mkdir(dir string) error {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return err
 	}
 	d.made[filepath.ToSlash(dir)] = true
@@ -252,7 +252,7 @@ func (d *diskTree) Mkdir(dir string) error {
 }
 
 func (d *diskTree) SyncDir(dir string) error {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return err
 	}
 	dir = filepath.ToSlash(dir)
