@@ -145,7 +145,7 @@ func (s *statusBuilder) setSpec(spec *v1.PodSpec, x *containerRecords, place int
 // setFromRecords sets the IDs, image, user, state, restart count and last termination from the current record of the
 // container. before is its previous record, or nil. Published values that the records no longer show are kept.
 func (s *statusBuilder) setFromRecords(in *StatusInput, rec, before *runtime.ContainerStatus) {
-	s.id, s.imageID, s.user = s.statusContainerID(in, rec), rec.ImageRef, rec.User
+	s.id, s.imageID, s.user = s.statusContainerID(in, rec), rec.ImageRef, userForStatus(rec.User)
 	s.inOlderSandbox = in.isRecordInOlderSandbox(rec)
 	if rec.Image != "" {
 		s.image = rec.Image

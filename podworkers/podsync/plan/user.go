@@ -1,12 +1,31 @@
 package plan
 
 import (
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/runtime"
 )
+
+// userForStatus returns the user of a record for a status. It returns nil for a user with an ID that is negative or above
+// the largest int32: an API server before 1.37 would refuse the whole status for the ID of a user, and each API server
+// for the ID of a group.
+func userForStatus(user *runtime.LinuxContainerUser) *runtime.LinuxContainerUser {
+	if user == nil || !isValidID(user.UID) || !isValidID(user.GID) {
+		return nil
+	}
+	for _, group := range user.SupplementalGroups {
+		if !isValidID(group) {
+			return nil
+		}
+	}
+	return user
+}
+
+// isValidID reports whether each API server accepts the ID of a user or a group in a status.
+func isValidID(id int64) bool { return id >= 0 && id <= math.MaxInt32 }
 
 // containerUser returns the user of the container for its status (CS-16). It is the published one if that is equal, so
 // that another order of the groups does not change the status. It returns nil if the record has no user, or if the status

@@ -2,6 +2,8 @@ package apiservertest
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +26,7 @@ var podCases = []Case{
 	{"status/version", "A patch with a resource version that is not the newest is refused with reason Conflict.", statusVersion},
 	{"status/addresses", "Addresses can be replaced; a wrong one, and two of one family, are refused with reason Invalid.", statusAddresses},
 	{"status/revived", "A container that has ended for good cannot run again: reason Invalid.", statusRevived},
+	{"status/user", "The user of a container can be set; one with an ID that is negative or too large is refused with reason Invalid.", statusUser},
 	{"status/observed", "The observed generation is kept if a patch clears it, and is never negative.", statusObserved},
 	{"status/phase", "The server takes any phase after any other.", statusPhase},
 	{"status/wrong", "A patch that does not fit the status, or changes its QoS class, is refused with reason Invalid; one that is no JSON with reason BadRequest.", statusWrong},
@@ -158,6 +161,21 @@ func statusRevived(b *bench) {
 	b.mustPatchStatus(failure, ended(0))
 	_, err = b.patchStatus(failure, running)
 	b.requireReason(err, "a restart after success", metav1.StatusReasonInvalid)
+}
+
+func statusUser(b *bench) {
+	pod := b.createPod("a")
+	status := func(uid, gid, group int64) string {
+		return fmt.Sprintf(`{"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"i","imageID":"","state":{"running":{}},"user":{"linux":{"uid":%d,"gid":%d,"supplementalGroups":[1,%d]}}}]}`, uid, gid, group)
+	}
+	out := b.mustPatchStatus(pod, status(math.MaxInt32, 0, math.MaxInt32))
+	user := out.Status.ContainerStatuses[0].User
+	b.Check(user != nil && user.Linux != nil && user.Linux.UID == math.MaxInt32 && slices.Equal(user.Linux.SupplementalGroups, []int64{1, math.MaxInt32}), "the user is %+v", user)
+	const tooLarge = math.MaxInt32 + 1
+	for _, wrong := range []string{status(-1, 1, 1), status(math.MaxUint32+1, 1, 1), status(1, -1, 1), status(1, tooLarge, 1), status(1, 1, -1), status(1, 1, tooLarge)} {
+		_, err := b.patchStatus(pod, wrong)
+		b.requireReason(err, wrong, metav1.StatusReasonInvalid)
+	}
 }
 
 func statusObserved(b *bench) {

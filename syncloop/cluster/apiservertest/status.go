@@ -1,6 +1,8 @@
 package apiservertest
 
 import (
+	"fmt"
+	"math"
 	"net/netip"
 
 	v1 "k8s.io/api/core/v1"
@@ -47,6 +49,9 @@ func completeAndValidatePodStatus(before, after *v1.Pod) error {
 	policy := before.Spec.RestartPolicy
 	faults = append(faults, validateNoContainerRunsAgain(at.Child("containerStatuses"), before.Status.ContainerStatuses, status.ContainerStatuses, policy)...)
 	faults = append(faults, validateNoContainerRunsAgain(at.Child("initContainerStatuses"), before.Status.InitContainerStatuses, status.InitContainerStatuses, policy)...)
+	faults = append(faults, validateContainerUsers(at.Child("containerStatuses"), status.ContainerStatuses)...)
+	faults = append(faults, validateContainerUsers(at.Child("initContainerStatuses"), status.InitContainerStatuses)...)
+	faults = append(faults, validateContainerUsers(at.Child("ephemeralContainerStatuses"), status.EphemeralContainerStatuses)...)
 	if len(faults) == 0 {
 		return nil
 	}
@@ -98,4 +103,29 @@ func validateNoContainerRunsAgain(at *field.Path, before, after []v1.ContainerSt
 		}
 	}
 	return faults
+}
+
+// validateContainerUsers returns a fault for each ID of a user or a group that is negative or too large. A user ID is at
+// most the largest uint32, as since Kubernetes 1.37, and a group ID is at most the largest int32.
+func validateContainerUsers(at *field.Path, statuses []v1.ContainerStatus) (faults field.ErrorList) {
+	for i := range statuses {
+		if statuses[i].User == nil || statuses[i].User.Linux == nil {
+			continue
+		}
+		user, at := statuses[i].User.Linux, at.Index(i).Child("user", "linux")
+		faults = append(faults, validateID(at.Child("uid"), user.UID, math.MaxUint32)...)
+		faults = append(faults, validateID(at.Child("gid"), user.GID, math.MaxInt32)...)
+		for j, group := range user.SupplementalGroups {
+			faults = append(faults, validateID(at.Child("supplementalGroups").Index(j), group, math.MaxInt32)...)
+		}
+	}
+	return faults
+}
+
+// validateID returns a fault for an ID that is negative or greater than the largest one.
+func validateID(at *field.Path, id, largest int64) field.ErrorList {
+	if id >= 0 && id <= largest {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, id, fmt.Sprintf("must be between 0 and %d, inclusive", largest))}
 }
