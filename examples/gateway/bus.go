@@ -31,8 +31,8 @@ type message struct {
 	Delete string          `json:"delete,omitempty"` // NAMESPACE/NAME
 }
 
-// check returns an error unless the message has exactly one of its fields.
-func (m message) check() error {
+// checkFields returns an error unless the message has exactly one of its fields.
+func (m message) checkFields() error {
 	switch {
 	case len(m.Apply) == 0 && m.Delete == "":
 		return errors.New(`the message is ignored: it has neither "apply" nor "delete"`)

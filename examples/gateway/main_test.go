@@ -328,7 +328,9 @@ func TestMessage_Invalid(t *testing.T) {
 		`{"delete": "Default/web"}`:                      address(`"Default/web"`),
 		`{"apply": ` + string(podJSON("", job)) + `}`:    "the pod is not applied: line 1: metadata.name: missing: expected a name",
 		`{"apply": ` + string(podJSON("a/b", job)) + `}`: `the pod is not applied: line 1: metadata.name: "a/b` + name,
-		`{"apply": ` + string(podJSON("..", job)) + `}`:  `the pod is not applied: line 1: metadata.name: "..` + name,
+		`{"apply": ` + strings.Replace(string(podJSON("web", job)), `"memory.podkeel.dev/c"`, `"kubernetes.io/config.mirror"`, 1) + `}`: `the pod is not applied: line 1: ` +
+			`metadata.annotations[kubernetes.io/config.mirror]: "start-delay=1s run=forever ignore-term": expected none, since it marks the mirror pod of a static pod at an API server, which does not run`,
+		`{"apply": ` + string(podJSON("..", job)) + `}`: `the pod is not applied: line 1: metadata.name: "..` + name,
 	} {
 		var m message
 		require.NoError(t, json.Unmarshal([]byte(line), &m), line)

@@ -3,20 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/syncloop/node/statedir"
 )
 
-// applySavedPods applies the pods that an earlier process has saved. It reports and skips a pod that the handle refuses.
-// The node terminates other running pods only if all saved pods could be read and applied.
+// applySavedPods applies the pods that an earlier process has saved. It reports and skips a pod whose name another pod has,
+// and a pod that no node can run, for example after a person has edited its file. The node terminates running pods that
+// were not applied only if all saved pods could be read and applied. So the containers of a skipped pod keep running.
 func (g *gateway) applySavedPods(dir *statedir.Dir) (err error) {
 	if g.saved, err = dir.Pods(); err != nil {
 		return err
 	}
 	applied, complete := 0, g.saved.ReadError() == nil
 	for _, pod := range g.saved.Load() {
-		if err := g.handle.Apply(pod); err != nil {
-			g.config.Log.Error("cannot apply a saved pod; it is skipped, and no running pod is terminated as unknown until a next start can apply all",
+		if err := g.applySavedPod(pod); err != nil {
+			g.config.Log.Error("cannot apply a saved pod; it is skipped, and this process terminates no unknown pod",
 				"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", err)
 			complete = false
 			continue
@@ -28,6 +33,15 @@ func (g *gateway) applySavedPods(dir *statedir.Dir) (err error) {
 	}
 	g.config.Log.Info("the saved pods are desired", "pods", applied, "complete", complete, "err", g.saved.ReadError())
 	return nil
+}
+
+// applySavedPod applies a pod, or returns an error that names every fault. It does not apply the rules that only an API
+// server has, because a newer version of this program may have more of them.
+func (g *gateway) applySavedPod(pod *v1.Pod) error {
+	if faults := slices.Concat(validation.ValidateAccepted(pod), validation.ValidateNotMirror(pod)); len(faults) > 0 {
+		return faults.ToAggregate()
+	}
+	return g.handle.Apply(pod)
 }
 
 // receiveUntilDone handles the messages of the bus until ctx is done. If the bus closes, the pods keep running.
@@ -46,7 +60,7 @@ func (g *gateway) receiveUntilDone(ctx context.Context) {
 
 // handleMessage applies or deletes a pod. It returns an error for a message that does neither.
 func (g *gateway) handleMessage(m message) error {
-	if err := m.check(); err != nil {
+	if err := m.checkFields(); err != nil {
 		return err
 	}
 	if m.Delete != "" {

@@ -12,14 +12,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 )
 
-// kill kills the process at this moment: the state directory stays as it is now. change then changes what another moment
+// killProcess kills the process at this moment: the state directory stays as it is now. change then changes what another moment
 // would have left in it.
-func (p *process) kill(change func(desired string)) {
+func (p *process) killProcess(change func(desired string)) {
 	synctest.Wait() // Nothing changes the files during the copy.
 	saved := filepath.Join(p.TempDir(), "state")
 	require.NoError(p, os.CopyFS(saved, os.DirFS(p.state)))
@@ -66,12 +66,12 @@ func TestRun_DeleteKillApply(t *testing.T) {
 					before := m.listContainers()
 					require.Len(t, before, 1)
 					if killed == duringDelete { // The file is removed, and the node does not know it yet.
-						p.kill(m.removeFiles)
+						p.killProcess(m.removeFiles)
 					} else {
 						p.bus.messages <- message{Delete: "default/" + pod.name}
 						synctest.Wait()
 						time.Sleep(killed)
-						p.kill(func(string) {})
+						p.killProcess(func(string) {})
 					}
 					if applied == afterSave { // The file is there, and no node has known it.
 						m.savePod(pod.name, pod.spec)
@@ -123,7 +123,7 @@ func TestRun_DeleteApplyKill(t *testing.T) {
 					p.bus.messages <- message{Apply: podJSON(pod.name, pod.spec)}
 					synctest.Wait()
 					time.Sleep(killed)
-					p.kill(func(string) {})
+					p.killProcess(func(string) {})
 					p = m.startProcess()
 					time.Sleep(2 * time.Minute)
 					synctest.Wait()
@@ -176,37 +176,55 @@ func TestRun_DropFails(t *testing.T) {
 	})
 }
 
-// TestRun_RefusedPod: a saved pod that the handle refuses is reported and skipped. The others run, and no running pod is
-// terminated as unknown. A deletion of its name removes the file, and the next process terminates unknown pods again.
+// TestRun_RefusedPod: a saved pod that the handle refuses or no node can run is reported and skipped. The others run, and
+// no running pod is terminated: neither an unknown one, nor the refused one. After a deletion of the refused pod the next
+// process terminates unknown pods again.
 func TestRun_RefusedPod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(t)
-		p := m.startProcess()
-		p.applyAndWait("web", server)
-		p.applyAndWait("unknown", server)
-		p.kill(func(desired string) {
-			m.removeFiles(desired)
-			saved, err := checkpoint.NewPods(checkpoint.Config{Root: desired})
-			require.NoError(m, err)
-			for _, uid := range []types.UID{"a", "b"} { // Two pods with one name: the second one is refused.
-				pod, err := message{Apply: podJSON("twice", server)}.parsePod()
-				require.NoError(m, err)
-				pod.UID = uid
-				require.NoError(m, saved.Save(pod))
+	for _, c := range []struct {
+		what   string
+		change func(pod *v1.Pod)
+	}{
+		{"a second pod with its name", func(pod *v1.Pod) { pod.Name = "other" }},
+		{"no containers", func(pod *v1.Pod) { pod.Spec.Containers = nil }},
+		{"an invalid name", func(pod *v1.Pod) { pod.Spec.Containers[0].Name = "C/" }},
+		{"an invalid volume", func(pod *v1.Pod) { pod.Spec.Volumes = []v1.Volume{{Name: "/"}} }},
+		{"a mirror pod", func(pod *v1.Pod) { pod.Annotations[v1.MirrorPodAnnotationKey] = "x" }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine(t)
+			p := m.startProcess()
+			for _, name := range []string{"other", "unknown", "web"} {
+				p.applyAndWait(name, server)
 			}
-			m.savePod("web", server)
+			p.killProcess(func(desired string) {
+				saved, err := checkpoint.NewPods(checkpoint.Config{Root: desired})
+				require.NoError(m, err)
+				for _, pod := range saved.Load() {
+					switch pod.Name {
+					case "unknown":
+						require.NoError(m, saved.Drop(pod.UID))
+					case "web":
+						c.change(pod)
+						require.NoError(m, saved.Save(pod))
+					}
+				}
+			})
+			before := m.listContainers()
+			p = m.startProcess()
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			assert.Equal(t, 1, strings.Count(p.log.String(), "cannot apply a saved pod; it is skipped"), "%s: %v", c.what, p.log)
+			assert.Equal(t, before, m.listContainers(), c.what)
+			assert.Len(t, before, 3)
+			p.bus.messages <- message{Delete: "default/web"}
+			p.killProcess(func(string) {})
+			p = m.startProcess()
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			assert.Equal(t, "other", strings.Join(m.listRunningPods(), ", "), c.what)
+			p.stopWithSignal(os.Interrupt)
 		})
-		p = m.startProcess()
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		assert.Equal(t, 1, strings.Count(p.log.String(), "cannot apply a saved pod; it is skipped"), p.log)
-		assert.Equal(t, "twice, unknown, web", strings.Join(m.listRunningPods(), ", "))
-		p.kill(func(desired string) { require.NoError(m, os.Remove(filepath.Join(desired, "b.json"))) })
-		p = m.startProcess()
-		time.Sleep(2 * time.Minute)
-		assert.Equal(t, "twice, web", strings.Join(m.listRunningPods(), ", "))
-		p.stopWithSignal(os.Interrupt)
-	})
+	}
 }
 
 // TestRun_SecondSignal: a second signal ends the termination of the pods at once. The next process runs them.

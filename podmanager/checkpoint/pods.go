@@ -103,8 +103,11 @@ func (p *Pods) UIDForName(namespace, name string) (types.UID, error) {
 	for _, uid := range p.files.storedUIDs(func(uid types.UID) bool { return hasUIDPrefix(uid, prefix) }, 1) {
 		return uid, nil
 	}
-	return prefix + "-" + types.UID(strings.ToLower(rand.Text())), nil
+	return prefix + "-" + types.UID(strings.ToLower(rand.Text()[:randomLength])), nil
 }
+
+// randomLength is the number of random characters in a new UID, each of 5 bits. It distinguishes the pods of one name.
+const randomLength = 10
 
 // hasUIDPrefix reports whether a UID is the prefix itself, or the prefix with a suffix of UIDForName.
 func hasUIDPrefix(uid, prefix types.UID) bool {
