@@ -30,10 +30,10 @@ var drawnMoves = []drawnMove{
 	{move{"requested", "terminating"}, 0, "a worker starts the termination"},
 	{move{"terminating", "terminated"}, 0, "containers stopped"},
 	{move{"terminated", "finished"}, 0, "cleanup done"},
-	{move{"unknown", "requested"}, 120, "must terminate at once"},
-	{move{"terminating", "unknown"}, 90, "stopped, had no source"},
+	{move{"unknown", "requested"}, 120, "deleted, or no source"},
+	{move{"terminating", "unknown"}, 90, "stopped, no source"},
 	{move{"unknown", "terminated"}, 60, "terminal, nothing runs"},
-	{move{"finished", "unknown"}, 30, "no longer desired"},
+	{move{"finished", "unknown"}, 30, "removed by its source"},
 	{move{"syncing", "terminating"}, 750, "SyncPod reports: completed"},
 	{move{"finished", "syncing"}, 780, "next incarnation"},
 }
@@ -85,7 +85,13 @@ func drawStages() *figure.Figure {
 	}
 	calls := []string{"no record", lifecycle.SyncPod.String(), lifecycle.SyncPod.String() + " may still run", lifecycle.SyncTerminatingPod.String(), lifecycle.SyncTerminatedPod.String(), "no call"}
 	fills := []string{"#f6f8fa", "#cdeed8", "#e7dcf8", "#e7dcf8", "#d5f0f2", "#cfe5fb"}
-	p := figure.New(800, top+step*len(stages)+28, "The stages of a pod and its moves between them", figure.Paper)
+	legend := []string{
+		"No source: only the runtime shows the pod, for example because its manifest was removed while no agent ran.",
+		"Deleted: the source delivers the pod with a deletionTimestamp. Terminal: with the phase Succeeded or Failed.",
+		"If a pod is removed before its first call and has no containers, it becomes unknown, or finished if it is static.",
+		"Next incarnation: the UID was removed and delivered again. If the old pod has no source, it follows terminating.",
+	}
+	p := figure.New(800, top+step*len(stages)-4+18*len(legend), "The stages of a pod and its moves between them", figure.Paper)
 	for i, stage := range stages {
 		y := top + step*i
 		p.DrawBox(left, y, width, height, fills[i], figure.Dim)
@@ -108,7 +114,8 @@ func drawStages() *figure.Figure {
 			p.DrawText(m.lane-8, max(fromY, toY)-10, figure.Dim, m.label, `font-size="12" text-anchor="end"`)
 		}
 	}
-	p.DrawText(left, top+step*len(stages)-4, figure.Dim, "A pod that was never started may become unknown or finished from any stage.", `font-size="12"`)
-	p.DrawText(left, top+step*len(stages)+12, figure.Dim, "A waiting next incarnation follows a pod without a source once it is stopped.", `font-size="12"`)
+	for i, line := range legend {
+		p.DrawText(30, top+step*len(stages)-10+18*i, figure.Dim, line, `font-size="12"`)
+	}
 	return p
 }

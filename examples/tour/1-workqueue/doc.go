@@ -4,7 +4,7 @@
 //
 // The queue has one entry per pod UID. GetWork removes and returns the pods that are due, and Next returns the
 // earliest time, so one timer serves all pods. The owner of the queue decides about the delay: short after a failed
-// sync, long after a good one.
+// sync, long after a good one. Here main is the owner; from 3-podworkers on the workers are.
 //
 // In the kubelet the queue is pkg/kubelet/util/queue/work_queue.go. The function completeWork of pod_workers.go
 // enqueues a pod after each sync: ten seconds later after an error, a minute later otherwise, both with jitter. That
@@ -17,6 +17,4 @@
 //	2s sync job: no image, again in 1s
 //	3s sync job: ok, again in 3s
 //	4s sync web: ok, again in 3s
-//	6s sync job: ok, again in 3s
-//	7s sync web: ok, again in 3s
 package main

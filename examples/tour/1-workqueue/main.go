@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/workqueue"
 )
 
-// The delays after a sync. The kubelet waits for a minute and for ten seconds.
+// The delays after a sync. The kubelet waits for a minute and for ten seconds, with a jitter of up to 50 %.
 const (
 	resync = 3 * time.Second
 	retry  = time.Second
@@ -33,7 +33,7 @@ func run(clk clock.Clock, out io.Writer) {
 
 	for {
 		next, _ := queue.Next()
-		if next.Sub(start) >= 8*time.Second {
+		if next.Sub(start) >= 5*time.Second {
 			return
 		}
 		<-clk.After(next.Sub(clk.Now())) // One timer serves all pods.

@@ -37,6 +37,7 @@ func run(clk clock.Clock, out io.Writer) {
 	mirror.UID = "dns-mirror"
 	manager.AddPod(static)
 	manager.AddPod(mirror)
+	// TranslatePodUID returns the UID of the static pod for the UID of its mirror pod.
 	queue.Enqueue(types.UID(manager.TranslatePodUID(mirror.UID)), 3*time.Second)
 
 	for next, queued := queue.Next(); queued; next, queued = queue.Next() {

@@ -3,10 +3,10 @@
 //
 //	go run ./examples/tour/3-podworkers
 //
-// The PodSyncer here keeps rows of a table: a pod need not have containers. Each pod passes three stages, and the stage
-// selects the call. SyncPod is called until the pod is removed or killed, or until SyncPod returns isTerminal: the pod
-// has completed. SyncTerminatingPod is called until nothing of the pod runs, and SyncTerminatedPod to clean up. Calls
-// for one pod never overlap. The work queue belongs to the workers now: they enqueue the pod after each SyncPod, and
+// The PodSyncer here keeps rows of a table: a pod need not have containers. Each pod passes four stages. In the stage
+// syncing the workers call SyncPod, until the pod is removed or killed, or until SyncPod returns isTerminal: the pod has
+// completed. In terminating they call SyncTerminatingPod until nothing of the pod runs, and in terminated
+// SyncTerminatedPod to clean up. In finished they call nothing. Calls for one pod never overlap. The work queue belongs to the workers now: they enqueue the pod after each SyncPod, and
 // repeat the failed one after two seconds. Kill returns at once, and Wait returns when SyncTerminatingPod has succeeded.
 //
 // In the kubelet the workers are pkg/kubelet/pod_workers.go. UpdatePod starts a goroutine for each pod, podWorkerLoop,

@@ -26,7 +26,7 @@ func run(clk clock.Clock, out io.Writer) {
 	start := clk.Now()
 	rows := &table{printLine: func(what string) { fmt.Fprintln(out, clk.Since(start).Round(time.Second), what) }}
 	queue := workqueue.New(workqueue.Config{Clock: clk})
-	retry := backoff.Retry{Backoff: 2 * time.Second, JitterFactor: 0.1} // The kubelet has ten seconds and 0.5.
+	retry := backoff.Retry{Backoff: 2 * time.Second, JitterFactor: 0.1} // The kubelet has ten seconds, and a jitter of up to 50 %.
 	workers, err := podworkers.New(podworkers.Config{Syncer: rows, Cache: podworkers.NoCache{}, Queue: queue, Retry: retry, Clock: clk})
 	if err != nil {
 		panic(err)

@@ -39,7 +39,7 @@ func run(clk clock.Clock, out io.Writer) {
 	syncer, err := podsync.New(podsync.Config{Runtime: containers, Status: statuses, Clock: clk})
 	check(err)
 	queue := workqueue.New(workqueue.Config{Clock: clk})
-	retry := backoff.Retry{Resync: 5 * time.Second, JitterFactor: 0.05} // The kubelet has a minute and 0.5.
+	retry := backoff.Retry{Resync: 5 * time.Second, JitterFactor: 0.05} // The kubelet has a minute, and a jitter of up to 50 %.
 	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: uncached{containers}, Queue: queue, Retry: retry, Clock: clk})
 	check(err)
 	ended := make(chan error)
@@ -59,9 +59,9 @@ func run(clk clock.Clock, out io.Writer) {
 	check(<-ended)
 }
 
-// uncached is a runtime.StatusCache that reads each status from the runtime. A cache numbers its observations. Mark
-// returns the newest number, and NewerThan waits for an observation after that one. Here each call of NewerThan is a new
-// observation, so it needs no number. 5-pleg replaces it by a PLEG.
+// uncached is a runtime.StatusCache that reads each status from the runtime. A cache numbers its observations. After a
+// call of the PodSyncer the workers store the newest number (Mark). Before the next call for the pod they wait for an
+// observation with a higher number (NewerThan). Here NewerThan itself observes, so it needs no number.
 type uncached struct{ runtime.Runtime }
 
 func (u uncached) Get(uid types.UID) (*runtime.PodStatus, error) {

@@ -7,10 +7,13 @@
 // exited, and not only at the next periodic sync. The workers read the cache before each call, and wait there for a
 // status that is newer than their last call.
 //
-// The PodSyncer calls Changed when it has changed the pod, here RequestRelist: the PLEG is to inspect the pod at once.
-// PLEG.Run does that. This program calls Relist once a second instead, so each request waits for the next second.
-// SyncPod has reported the pod as completed at 3s. The observation that SyncTerminatingPod waits for comes at 4s. Then
-// SyncTerminatingPod stops the sandbox, and the last line, at 5s, is the exit of the sandbox.
+// When the PodSyncer has changed the pod, it calls Changed. Here this is RequestRelist, a request to inspect the pod.
+// PLEG.Run inspects it at once. This program calls Relist once a second instead of Run, so a request waits for the next
+// second:
+//
+//	3s	Relist shows the exit of the container. SyncPod reports the pod as completed.
+//	4s	Relist observes the pod after that SyncPod. SyncTerminatingPod has waited for this, and stops the sandbox.
+//	5s	Relist shows the exit of the sandbox: the last line of the output.
 //
 // In the kubelet the PLEG is pkg/kubelet/pleg/generic.go. Relist lists the pods once a second, computeEvents compares
 // them with the listing before, and updateCache stores the new status in pkg/kubelet/container/cache.go.

@@ -60,7 +60,8 @@ func run(clk clock.Clock, out io.Writer) {
 		check(generator.Relist(ctx)) // PLEG.Run would do this once a second, and inspect a pod at once after RequestRelist.
 		for _, change := range changes.TakeAll(nil) {
 			printLine("PLEG: ", change.Events)
-			pod, _ := manager.GetPodByUID(change.UID) // Observation: a change in the runtime is the only reason of this sync.
+			pod, _ := manager.GetPodByUID(change.UID)
+			// With Observation, a change that a failed sync has made itself does not end the backoff of that sync.
 			check(workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Pod: pod, Observation: true}))
 		}
 		<-clk.After(time.Second)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -23,7 +24,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestCrash checks the table of the README: what the next agent knows after a crash, without and with a state directory.
+// TestCrash checks the table of the README, except its row of desired pods: what the next agent knows after a crash,
+// without and with a state directory.
 // The runtime outlives both agents. The crash is at 39 s. At this time the pod crash waits for its restart at 1m14s, the
 // pod ready is ready although its next probe fails, the hook of the pod removed runs, and no records of lost-job are left.
 func TestCrash(t *testing.T) {
@@ -43,6 +45,8 @@ func TestCrash(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			config, closeDir := stateDir(t, tc.dir)
+			called := make(map[types.UID]bool) // the pods for which the workers have called the PodSyncer
+			config.Node.Hooks.Workers.Synced = func(s podworkers.Synced) { called[s.UID] = true }
 			sent := make(sentPods)
 			config.Node.Statuses.Sink = sent
 			s := nodetest.New(t, config)
@@ -61,10 +65,12 @@ func TestCrash(t *testing.T) {
 				require.NoError(t, s.Machine().LoseContainer(c.ID))
 			}
 			clear(sent)
+			clear(called)
 			s.Start()
 			s.Run(500 * time.Millisecond)
 			for name, want := range tc.want {
 				s.AssertStatus(name, want)
+				assert.True(t, called[uidOf(name)], "the pod %s is synced", name)
 			}
 			assert.Equal(t, ids["ready"], runningContainers(s)["ready"], "a container that runs is adopted")
 			assert.Subset(t, slices.Collect(maps.Keys(sent)), slices.Collect(maps.Keys(tc.want)), "each status is sent again")
