@@ -57,7 +57,12 @@
 // # Scans
 //
 // A scan follows each change: a few milliseconds after a single change, a tenth of a second after several, and once a
-// second while changes continue. A scan also runs once in each period. Files are hashed at every scan, and parsed if
-// the hash is new. Write a manifest elsewhere and rename it into the directory: a file that is written in place may be
-// read when it is half written.
+// second while changes continue. On Linux it lists the directory and reads the files that inotify has named, links, and
+// files whose last read failed. A scan of all files runs once in each period, and at once after lost events, after a
+// change of the directory, of the link to it or of a ConfigMap volume, and on other systems after each change. So a
+// change without an event is found too: a change through a hard link, a mapping in memory, or another host. A file that
+// is read is hashed, and parsed if the hash is new. The modification time has no effect.
+//
+// Write a manifest elsewhere and rename it into the directory: a file that is written in place may be read when it is
+// half written.
 package manifest

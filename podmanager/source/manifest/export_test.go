@@ -2,12 +2,15 @@ package manifest
 
 import (
 	"context"
+	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
@@ -33,6 +36,7 @@ type News struct {
 	Events chan fsnotify.Event
 	Errors chan error
 	Err    error // the system grants no watch
+	Vague  bool  // the events do not name all changed files
 
 	mu    sync.Mutex
 	calls []string
@@ -60,7 +64,7 @@ func (s *Source) WatchWith(n *News) {
 			}
 		}
 		return &dirWatcher{
-			add: call("add"), remove: call("remove"), close: func() error { return nil }, events: n.Events, errors: n.Errors,
+			add: call("add"), remove: call("remove"), close: func() error { return nil }, events: n.Events, errors: n.Errors, namesFiles: !n.Vague,
 		}, nil
 	}
 }
@@ -80,4 +84,87 @@ func UIDsOf(data []byte, node, path string, url, former bool) (lines []string, e
 		lines = append(lines, p.Namespace+"/"+p.Name+" "+string(p.UID))
 	}
 	return lines, err
+}
+
+// ScanChanged is Scan after events that name these files.
+func (s *Source) ScanChanged(ctx context.Context, names ...string) (source.Snapshot, error) {
+	var changed changedFiles
+	for _, name := range names {
+		changed.addName(name)
+	}
+	return s.scanChangedFiles(ctx, changed)
+}
+
+// EventScanner scans the files of a source as Run does, with the events of its watch.
+type EventScanner struct {
+	s *Source
+	w *pathWatch
+}
+
+// NewEventScanner watches the directory of s, and scans all its files.
+func (s *Source) NewEventScanner(ctx context.Context) (*EventScanner, source.Snapshot, error) {
+	e := &EventScanner{s: s, w: s.pathWatchForKind(nil)}
+	if err := s.ensureWatch(ctx, e.w); err != nil {
+		return nil, source.Snapshot{}, err
+	}
+	snapshot, err := s.scanChangedOrAllFiles(ctx, e.w)
+	return e, snapshot, err
+}
+
+// ScanAfter takes all events until one of the file last, and scans the files that they name. all means that it has
+// scanned all files.
+func (e *EventScanner) ScanAfter(ctx context.Context, last string) (snapshot source.Snapshot, all bool, err error) {
+	for name := ""; name != last; {
+		select {
+		case <-ctx.Done():
+			return snapshot, false, ctx.Err()
+		case event := <-e.w.events():
+			_ = e.w.addEventIfRelevant(event)
+			name = filepath.Base(event.Name)
+		case err := <-e.w.errors():
+			return snapshot, false, err
+		}
+	}
+	if err := e.s.ensureWatch(ctx, e.w); err != nil {
+		return snapshot, false, err
+	}
+	all = e.w.changed.all
+	snapshot, err = e.s.scanChangedOrAllFiles(ctx, e.w)
+	return snapshot, all, err
+}
+
+// Close stops the watch.
+func (e *EventScanner) Close() { e.w.close() }
+
+// ChangedBy returns what an event may have changed: a name, "all", or nothing. The watch is for the directory dir, or one
+// file in it, and watches the name in the parent above.
+func ChangedBy(event fsnotify.Event, dir, fileName, parent, nameInParent string, namesFiles bool) string {
+	w := &pathWatch{
+		dir: dir, fileName: fileName, watcher: &dirWatcher{namesFiles: namesFiles}, state: watchState{parent: parent, name: nameInParent},
+	}
+	relevant := w.addEventIfRelevant(event)
+	switch changed := w.takeChanges(); {
+	case changed.all && relevant:
+		return "all"
+	case len(changed.names) == 1 && relevant:
+		return slices.Collect(maps.Keys(changed.names))[0]
+	case !relevant && !changed.all && len(changed.names) == 0:
+		return ""
+	}
+	return "inconsistent"
+}
+
+// MaxChangedNames is how many changed files a scan reads before it reads all files.
+const MaxChangedNames = maxChangedNames
+
+// HideLinks makes the source treat the paths of its fs.FS as regular files, and not as links.
+func (s *Source) HideLinks() { s.tree = plainTree{s.tree} }
+
+// plainTree is a fileTree without links.
+type plainTree struct{ fileTree }
+
+func (p plainTree) readFile(file string, limit int64) (fileContent, error) {
+	content, err := p.fileTree.readFile(file, limit)
+	content.isLink = false
+	return content, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -30,6 +31,9 @@ type manifestFile struct {
 	state fileState
 	// lastSeen is the hash of the last version that was parsed. The same version is not parsed again.
 	lastSeen contentHash
+	// readNext means that the next scan must read the file, because its content may change without a further event: the
+	// file may be a link, or was missing, or the read began before the scan.
+	readNext bool
 	// memory is what the pods use. neededMemory is what the pods of the last version would use, if they exceed the
 	// memory limit.
 	memory, neededMemory int64
@@ -68,6 +72,25 @@ func (f *manifestFile) lacksGoodVersion() bool {
 // mayHavePods reports whether pods of the file may run: the last good version has pods, or the version that an
 // earlier process saved cannot be read.
 func (f *manifestFile) mayHavePods() bool { return len(f.pods) > 0 || f.state == stateLost }
+
+// needsRead reports whether a scan must read the file although it has not changed, because the same content may now give
+// another state. savesVersions says that good versions are saved for the next process. A nil f is a file that was never
+// read, and needs it.
+func (f *manifestFile) needsRead(savesVersions bool) bool {
+	switch {
+	case f == nil || f.readNext:
+		return true
+	case f.lastSeen == contentHash{}: // The last read failed.
+		return true
+	case f.neededMemory > 0: // Other files may need less memory now.
+		return true
+	case f.state == stateLost: // Perhaps the saved version can be read now.
+		return true
+	case isIgnoredName(filepath.Base(f.path)): // Its events are ignored.
+		return true
+	}
+	return savesVersions && f.state == stateGood && f.saved != f.good && f.text == nil // There may be room for its text now.
+}
 
 // parseIfChanged updates the file's pods from its content, and returns the problem to report, or nil. It parses
 // the content if the content has changed. It also parses unchanged content that did not fit the memory limit

@@ -82,6 +82,15 @@ func (p *ioLimit) startCallUnlessPending(key string, f func() (any, error)) *pen
 	return c
 }
 
+// pendingKeys returns the keys of the calls that have not returned, or whose results were not used.
+func (p *ioLimit) pendingKeys() map[string]bool {
+	keys := make(map[string]bool, len(p.pending))
+	for key := range p.pending {
+		keys[key] = true
+	}
+	return keys
+}
+
 // callRecovering calls f and returns its result. A panic of f, which may call an fs.FS of the embedder, becomes
 // an error.
 func callRecovering(f func() (any, error)) (a callResult) {

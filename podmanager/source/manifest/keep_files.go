@@ -54,10 +54,8 @@ func (s *Source) replaceWithSavedVersion(f *manifestFile) (replaced bool) {
 }
 
 // hasSavedLegacyUIDs reports whether the saved version of a file has UIDs by the rule of an earlier version of
-// this package, so that its pods must keep those UIDs. Only a file whose text data contains "PodList" can have
-// them.
-func (s *Source) hasSavedLegacyUIDs(path string, data any) bool {
-	text, _ := data.([]byte)
+// this package, so that its pods must keep those UIDs. Only a file whose text contains "PodList" can have them.
+func (s *Source) hasSavedLegacyUIDs(path string, text []byte) bool {
 	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {
 		return false
 	}
@@ -88,7 +86,12 @@ func (s *Source) saveNextBatchAndRemoveStale(ctx context.Context) (more bool) {
 			notKept = append(notKept, path)
 		}
 	}
-	_ = s.io.runEach(ctx, notKept, s.readFile, s.saveOrDeleteVersionIfGood) // The caller checks ctx.
+	save := func(path string, value any, err error) {
+		if err == nil {
+			s.saveOrDeleteVersionIfGood(path, value.(fileContent).text)
+		}
+	}
+	_ = s.io.runEach(ctx, notKept, s.readFile, save) // The caller checks ctx.
 	if !more && !s.saving.staleRemoved {
 		s.removeStaleVersionsAndReport()
 	}
@@ -137,7 +140,7 @@ func (s *Source) saveKeptText(ctx context.Context, path string) (hadText bool) {
 		return false
 	}
 	if ctx.Err() == nil {
-		s.saveOrDeleteVersionIfGood(path, f.text, nil)
+		s.saveOrDeleteVersionIfGood(path, f.text)
 	}
 	return true
 }
@@ -160,18 +163,15 @@ func (s *Source) saveKeptTextsBeforeExit() {
 	}
 }
 
-// saveOrDeleteVersionIfGood saves the text (data) that was read from a file, if it is still the good version of
-// that file. If that version has no pods, it deletes the saved version instead. A failure is reported; a
-// success drops the text from memory. If err is not nil, it does nothing.
-func (s *Source) saveOrDeleteVersionIfGood(path string, data any, err error) {
-	f, text := s.files[path], []byte(nil)
-	if err == nil {
-		text = data.([]byte)
-	}
-	if f == nil || err != nil || sha256.Sum256(text) != f.good {
+// saveOrDeleteVersionIfGood saves the text that was read from a file, if it is still the good version of that
+// file. If that version has no pods, it deletes the saved version instead. A failure is reported; a success
+// drops the text from memory.
+func (s *Source) saveOrDeleteVersionIfGood(path string, text []byte) {
+	f := s.files[path]
+	if f == nil || sha256.Sum256(text) != f.good {
 		return
 	}
-	k := fileVersionStore(s.cfg.StateDir, path)
+	k, err := fileVersionStore(s.cfg.StateDir, path), error(nil)
 	if len(f.pods) == 0 {
 		err = k.removeSavedVersionIfAny()
 	} else if was, broken := k.loadUnlessSavedForOtherURL(); broken != nil || was.Body == nil || sha256.Sum256(was.Body) != f.good {

@@ -29,7 +29,15 @@ type fileTree interface {
 	isMissing(file string) bool
 	// readFile reads a file, at most one byte more than limit. It opens only regular files. The error for others is
 	// ErrNotFile.
-	readFile(file string, limit int64) ([]byte, error)
+	readFile(file string, limit int64) (fileContent, error)
+}
+
+// fileContent is the result of reading a file.
+type fileContent struct {
+	text []byte
+	// isLink means that the path may be a symbolic link. The target can change without an event in the directory of the
+	// link.
+	isLink bool
 }
 
 // errTooMany means that a directory has more names than Config.MaxFiles.
@@ -39,14 +47,13 @@ var errTooMany = errors.New("too many files")
 // (F32).
 const listBatch = 1000
 
-// readNames reads all names in an open directory. It returns an error if there are more than limit.
-func readNames(dir fs.ReadDirFile, limit int) ([]string, error) {
+// readNames reads all names in a directory with read, which returns at most n further names. It returns an error if
+// there are more than limit.
+func readNames(read func(n int) ([]string, error), limit int) ([]string, error) {
 	var names []string
 	for {
-		entries, err := dir.ReadDir(listBatch)
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
+		batch, err := read(listBatch)
+		names = append(names, batch...)
 		switch {
 		case len(names) > limit:
 			return nil, fmt.Errorf("%w: more than %d", errTooMany, limit)
@@ -69,7 +76,7 @@ func (p osTree) listNames(limit int) ([]string, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return readNames(dir, limit)
+	return readNames(dir.Readdirnames, limit)
 }
 
 // isMissing reports whether the path does not exist. A symbolic link whose target does not exist counts as an
@@ -94,16 +101,21 @@ func (p osTree) isRemoved() bool {
 
 func (p osTree) filePath(name string) string { return filepath.Join(p.path, name) }
 
-func (p osTree) readFile(file string, limit int64) ([]byte, error) {
-	f, err := osfile.OpenPath(file)
+func (p osTree) readFile(file string, limit int64) (content fileContent, err error) {
+	f, err := osfile.OpenPathNoFollow(file)
+	if err != nil {
+		content.isLink = true
+		f, err = osfile.OpenPath(file)
+	}
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
-		return nil, fmt.Errorf("%w: %s", ErrNotFile, other.Kind)
+		return content, fmt.Errorf("%w: %s", ErrNotFile, other.Kind)
 	}
 	if err != nil {
-		return nil, err
+		return content, err
 	}
 	defer f.Close()
-	return readRegular(f, limit)
+	content.text, err = readRegular(f, limit)
+	return content, err
 }
 
 // readRegular reads an open regular file, at most one byte more than limit. For another kind of file it returns
@@ -147,7 +159,13 @@ func (p fsTree) listNames(limit int) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: not a directory", p.path)
 	}
-	return readNames(dir, limit)
+	return readNames(func(n int) (names []string, err error) {
+		entries, err := dir.ReadDir(n)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names, err
+	}, limit)
 }
 
 func (p fsTree) isMissing(file string) bool {
@@ -168,18 +186,20 @@ func (p fsTree) filePath(name string) string { return path.Join(p.path, name) }
 // readFile reads a regular file, at most one byte more than limit. For another kind of file it returns an
 // ErrNotFile. It calls Stat before Open, because the file system may be an os.DirFS, where opening a pipe
 // blocks.
-func (p fsTree) readFile(file string, limit int64) ([]byte, error) {
+func (p fsTree) readFile(file string, limit int64) (content fileContent, err error) {
+	content.isLink = true // Stat follows links, so it does not show one.
 	info, err := fs.Stat(p.fs, file)
 	if err != nil {
-		return nil, err
+		return content, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, newNotFileError(info)
+		return content, newNotFileError(info)
 	}
 	f, err := p.fs.Open(file)
 	if err != nil {
-		return nil, err
+		return content, err
 	}
 	defer f.Close()
-	return readRegular(f, limit)
+	content.text, err = readRegular(f, limit)
+	return content, err
 }

@@ -40,7 +40,7 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 		}
 		w = s.pathWatchForKind(w)
 		s.ensureWatchAndReport(ctx, w)
-		snapshot, err := s.Scan(ctx)
+		snapshot, err := s.scanChangedOrAllFiles(ctx, w)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -57,6 +57,24 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	}
 }
 
+// scanChangedOrAllFiles scans the files that have changed since the last scan, by the events of w. It scans all files if
+// w is nil, if events do not name the changed files, and once in each Config.Period. After a failure the next scan reads
+// all files, because it does not have the names of this one.
+func (s *Source) scanChangedOrAllFiles(ctx context.Context, w *pathWatch) (source.Snapshot, error) {
+	changed := w.takeChanges()
+	if !s.cfg.Clock.Now().Before(s.fullScanDue) {
+		changed.addAll()
+	}
+	snapshot, err := s.scanChangedFiles(ctx, changed)
+	if err != nil && w != nil {
+		w.changed.addAll()
+	}
+	if changed.all {
+		s.fullScanDue = s.cfg.Clock.Now().Add(s.cfg.Period)
+	}
+	return snapshot, err
+}
+
 // saveAllUntilChange saves unsaved good versions of files, a batch at a time. At a change of the files it stops
 // saving, waits until the files no longer change, and returns true. It returns false if everything is saved or
 // ctx is done.
@@ -64,11 +82,11 @@ func (s *Source) saveAllUntilChange(ctx context.Context, w *pathWatch) (changed 
 	for s.saveNextBatchAndRemoveStale(ctx) && ctx.Err() == nil {
 		select {
 		case e := <-w.events():
-			if w.isRelevantAndUpdateState(e) {
+			if w.addEventIfRelevant(e) {
 				return s.waitForQuietPeriod(ctx, w, e) == nil
 			}
 		case <-w.errors():
-			return s.waitForQuietPeriod(ctx, w, missedEvents) == nil
+			return s.waitForQuietPeriod(ctx, w, w.addMissedEvents()) == nil
 		default:
 		}
 	}
@@ -81,10 +99,14 @@ func isSameSnapshot(a, b source.Snapshot) bool {
 	return a.Incomplete == b.Incomplete && slices.Equal(a.Pods, b.Pods)
 }
 
-// waitForChangeOrPeriod waits for Config.Period. If files change before, it instead waits until they no longer
-// change. It returns an error only if ctx is done.
+// waitForChangeOrPeriod waits until the next scan of all files is due. If files change before, it instead waits until
+// they no longer change. It returns an error only if ctx is done.
 func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error {
-	timer := s.cfg.Clock.NewTimer(s.cfg.Period)
+	rest := s.fullScanDue.Sub(s.cfg.Clock.Now())
+	if rest <= 0 {
+		return ctx.Err()
+	}
+	timer := s.cfg.Clock.NewTimer(rest)
 	defer timer.Stop()
 	for {
 		select {
@@ -93,11 +115,11 @@ func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error 
 		case <-timer.C():
 			return nil
 		case e := <-w.events():
-			if w.isRelevantAndUpdateState(e) {
+			if w.addEventIfRelevant(e) {
 				return s.waitForQuietPeriod(ctx, w, e)
 			}
 		case <-w.errors():
-			return s.waitForQuietPeriod(ctx, w, missedEvents)
+			return s.waitForQuietPeriod(ctx, w, w.addMissedEvents())
 		}
 	}
 }
@@ -166,11 +188,11 @@ func (s *Source) waitForRelevantEvent(ctx context.Context, w *pathWatch, calm, l
 		case <-limit:
 			return missedEvents, false, nil
 		case e := <-w.events():
-			if w.isRelevantAndUpdateState(e) {
+			if w.addEventIfRelevant(e) {
 				return e, true, nil
 			}
 		case <-w.errors():
-			return missedEvents, true, nil
+			return w.addMissedEvents(), true, nil
 		}
 	}
 }

@@ -120,7 +120,9 @@ func TestScan_F29_PermissionLost(t *testing.T) {
 	d.scan()
 	require.NoError(t, os.Chmod(d.file("a"), 0))
 	assert.Equal(t, "a-n1 [a:0 unreadable kept]", d.scan())
-	require.NoError(t, os.Chmod(d.path, 0))
 	defer func() { require.NoError(t, os.Chmod(d.path, 0o700)) }()
-	assert.Equal(t, "a-n1 error [.:0 listing kept]", d.scan())
+	require.NoError(t, os.Chmod(d.path, 0o400))
+	assert.Equal(t, "a-n1 error [.:0 listing kept]", d.scan(), "no file of the directory can be read")
+	require.NoError(t, os.Chmod(d.path, 0))
+	assert.Equal(t, "a-n1 error", d.scan())
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,6 +39,7 @@ type Source struct {
 	saving saveProgress
 
 	lastDebounce time.Time // when the last debounce finished; zero is never
+	fullScanDue  time.Time // when Run scans all files at the latest
 
 	newDirWatcher func() (*dirWatcher, error)
 }
@@ -81,7 +81,13 @@ func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.f
 // listing fails, the error is ErrListing, and the result is the snapshot of the last scan, which stays valid. Before
 // the first success that snapshot is empty. If ctx is done, the error is ctx.Err().
 func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
-	paths, err := s.listFilesAndStoreKind(ctx)
+	return s.scanChangedFiles(ctx, changedFiles{all: true})
+}
+
+// scanChangedFiles is Scan, but it reads only the changed files, and the files whose state depends on more than their
+// content. It lists the whole directory. If no other file has changed, the result is the same as the result of Scan.
+func (s *Source) scanChangedFiles(ctx context.Context, changed changedFiles) (source.Snapshot, error) {
+	listed, err := s.listFilesAndStoreKind(ctx)
 	if ctx.Err() != nil {
 		return s.last, ctx.Err()
 	}
@@ -90,11 +96,20 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 		return s.last, err
 	}
 	s.faults.resolveIfActive(listingFault)
-	if err := s.io.runEach(ctx, paths, s.readFile, s.updateFileAndFaults); err != nil {
+	paths := changed.selectPaths(listed, func(path string) bool { return s.files[path].needsRead(s.cfg.StateDir != "") })
+	startedBefore := s.io.pendingKeys()
+	update := func(path string, value any, err error) {
+		read, _ := value.(fileContent) // An error may come without a value.
+		s.updateFileAndFaults(path, read.text, err)
+		if f := s.files[path]; f != nil {
+			f.readNext = read.isLink || startedBefore[path] || errors.Is(err, errFileMissing)
+		}
+	}
+	if err := s.io.runEach(ctx, paths, s.readFile, update); err != nil {
 		return s.last, err
 	}
-	s.listed = paths
-	s.forgetUnlistedFiles(paths)
+	s.listed = listed
+	s.forgetUnlistedFiles(listed)
 	s.last = s.buildSnapshotAndReportDuplicates()
 	return s.last, nil
 }
@@ -102,20 +117,20 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 // errFileMissing means that a listed file no longer exists.
 var errFileMissing = errors.New("it has gone since it was listed")
 
-// readFile returns the content of a file as []byte, or errFileMissing if no file exists at the path. Several
+// readFile returns the fileContent of a file, or errFileMissing if no file exists at the path. Several
 // calls run concurrently, and a call may block as long as the system does.
 func (s *Source) readFile(path string) (any, error) {
-	data, err := s.tree.readFile(path, MaxFileSize)
+	content, err := s.tree.readFile(path, MaxFileSize)
 	if errors.Is(err, fs.ErrNotExist) && s.tree.isMissing(path) {
-		return nil, errFileMissing
+		return fileContent{}, errFileMissing
 	}
-	return data, err
+	return content, err
 }
 
 // updateFileAndFaults updates a file and its faults from the result of reading it. It adds an unknown file. If
 // a new file has a problem, it first loads the version that an earlier process has saved. errFileMissing
 // changes nothing, because the next listing decides whether the file was removed.
-func (s *Source) updateFileAndFaults(path string, data any, err error) {
+func (s *Source) updateFileAndFaults(path string, data []byte, err error) {
 	if errors.Is(err, errFileMissing) {
 		return // The next listing decides whether it was removed.
 	}
@@ -134,14 +149,14 @@ func (s *Source) updateFileAndFaults(path string, data any, err error) {
 
 // updateFile updates f from its content data, or from the error of the read, and returns the problem to report,
 // or nil. It also updates s.memory, and keeps the text of a good version in memory until it is saved.
-func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
+func (s *Source) updateFile(f *manifestFile, data []byte, err error) (p *Problem) {
 	if err != nil {
 		return f.setReadError(err)
 	}
 	others := s.memory - f.memory
-	p = f.parseIfChanged(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
+	p = f.parseIfChanged(data, &s.cfg, s.cfg.MaxMemory-others)
 	s.memory = others + f.memory
-	s.keepTextUntilSaved(f, data.([]byte))
+	s.keepTextUntilSaved(f, data)
 	return p
 }
 
@@ -167,8 +182,9 @@ func (s *Source) forgetUnlistedFiles(listed []string) {
 // decides even if the other pod ran before, so that a restart gives the same result (F8). If the pods of a file
 // are unknown, the snapshot is incomplete.
 func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
-	var snapshot source.Snapshot
-	owners, duplicates, paths := map[string]podOwner{}, map[faultKey]bool{}, map[types.UID]string{}
+	size := len(s.last.Pods)
+	snapshot := source.Snapshot{Pods: slices.Grow([]*v1.Pod(nil), size)}
+	owners, duplicates, paths := make(map[string]podOwner, 2*size), map[faultKey]bool{}, make(map[types.UID]string, size)
 	for _, path := range s.sortPathsAndReportIgnoredNames() {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.lacksGoodVersion()
@@ -188,12 +204,15 @@ func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
 	return snapshot
 }
 
-// sortPathsAndReportIgnoredNames returns the paths of all files, sorted. Paths of files with an ignored name,
+// sortPathsAndReportIgnoredNames returns the paths of all known files of the last listing, sorted. Paths of files with an ignored name,
 // which an earlier version has read, are last, so that their pods do not replace other pods. It reports each of
 // them as a fault.
 func (s *Source) sortPathsAndReportIgnoredNames() []string {
 	var last []string
-	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {
+	paths := slices.DeleteFunc(slices.Clone(s.listed), func(path string) bool {
+		if s.files[path] == nil {
+			return true // It was missing when it was read.
+		}
 		if s.kind != directoryPath || !isIgnoredName(filepath.Base(path)) {
 			return false
 		}

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"runtime"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -18,19 +18,24 @@ type dirWatcher struct {
 	close       func() error
 	events      <-chan fsnotify.Event
 	errors      <-chan error
+	// namesFiles means that each change of a file in a watched directory causes an event that names the file, or an error.
+	namesFiles bool
 }
 
-// newDirWatcher returns a watcher of directories that uses fsnotify.
+// newDirWatcher returns a watcher of directories that uses fsnotify. inotify names each changed file or reports an
+// overflow. The events of other systems are hints only.
 func newDirWatcher() (*dirWatcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	return &dirWatcher{add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors}, nil
+	return &dirWatcher{
+		add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors, namesFiles: runtime.GOOS == "linux",
+	}, nil
 }
 
-// pathWatch reports that something in the directory of manifests has changed. Events are hints: each one causes a full
-// scan, and polling finds changes without an event (F35).
+// pathWatch reports changes in the directory of manifests, and collects the names of the changed files for the next
+// scan. Events are hints: a change without an event is found by the next scan of all files (F35).
 //
 // While the directory is missing, or if the path is a link that may change, the nearest directory above it is watched
 // too, for the name that leads to the directory.
@@ -40,6 +45,7 @@ type pathWatch struct {
 	newWatcher func() (*dirWatcher, error)
 	watcher    *dirWatcher // nil while the system cannot create one
 	state      watchState
+	changed    changedFiles // since the last scan
 }
 
 // watchState is what a pathWatch watches now.
@@ -81,32 +87,40 @@ func (s *Source) ensureWatchAndReport(ctx context.Context, w *pathWatch) {
 	}
 }
 
-// ensureWatch watches the directory that is at the path now, unless it is already watched. It creates the
-// watcher if there is none. The source calls it before each scan, so that a change after the scan causes an
-// event.
+// ensureWatch watches the directory that is at the path now, unless it is already watched. The source calls it
+// before each scan, so that a change after the scan causes an event. If the directory was not watched since
+// the last scan, or the watch fails, the next scan reads all files.
 func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
+	r := s.rewatchWithLimit(ctx, w)
+	w.state = r.state
+	if !r.wasWatched {
+		w.changed.addAll()
+	}
+	return r.err
+}
+
+// rewatchResult is the result of rewatchDirectory. The zero value watches nothing.
+type rewatchResult struct {
+	state      watchState
+	wasWatched bool // the directory at the path was watched before, and is still watched
+	err        error
+}
+
+// rewatchWithLimit calls rewatchDirectory for w, with the time limit of a read. It creates the watcher if there is none.
+func (s *Source) rewatchWithLimit(ctx context.Context, w *pathWatch) rewatchResult {
 	if w.watcher == nil {
 		system, err := w.newWatcher()
 		if err != nil {
-			return err
+			return rewatchResult{err: err}
 		}
 		w.watcher = system
 	}
 	system, dir, on := w.watcher, w.dir, w.state // The call may outlive this one.
 	now, err := s.io.runWithLimitUnlessPending(ctx, "\x00watch", func() (any, error) { return system.rewatchDirectory(dir, on), nil })
 	if err != nil {
-		w.state = watchState{}
-		return err
+		return rewatchResult{err: err}
 	}
-	r := now.(rewatchResult)
-	w.state = r.state
-	return r.err
-}
-
-// rewatchResult is the result of rewatch.
-type rewatchResult struct {
-	state watchState
-	err   error
+	return now.(rewatchResult)
 }
 
 // rewatchDirectory watches dir, unless that directory is already watched, and returns the new state. If dir is
@@ -129,17 +143,17 @@ func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResul
 	now := watchState{parent: above, name: name}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return rewatchResult{now, err}
+		return rewatchResult{state: now, err: err}
 	}
 	now.dir = info
 	if state.dir != nil && os.SameFile(info, state.dir) {
-		return rewatchResult{now, nil}
+		return rewatchResult{state: now, wasWatched: true}
 	}
 	_ = a.remove(dir) // It may watch a directory that was moved away.
 	if err = a.add(dir); err != nil {
 		now.dir = nil
 	}
-	return rewatchResult{now, err}
+	return rewatchResult{state: now, err: err}
 }
 
 // nearestExistingParent returns the closest existing directory above a path, and the name in it that leads to
@@ -175,29 +189,42 @@ func (w *pathWatch) errors() <-chan error {
 	return w.watcher.errors
 }
 
-// isRelevantAndUpdateState reports whether an event can concern a manifest. If the event is about the watched
-// directory itself or the watched directory above it, it also clears that part of w.state, so that the
-// directory is watched again.
-func (w *pathWatch) isRelevantAndUpdateState(e fsnotify.Event) bool {
-	if e.Name == w.dir {
-		w.state.dir = nil // Moved, removed or created: check what the path is now.
+// addEventIfRelevant reports whether an event can concern a manifest, and adds what it may have changed to w.changed. If
+// the event is about the watched directory itself or the watched directory above it, it also clears that part of
+// w.state, so that the directory is watched again.
+func (w *pathWatch) addEventIfRelevant(e fsnotify.Event) bool {
+	switch w.classifyEvent(e) {
+	case noManifest:
+		return false
+	case oneFile:
+		w.changed.addName(filepath.Base(e.Name))
 		return true
-	}
-	if above := w.state.parent; above != "" && (e.Name == above || filepath.Dir(e.Name) == above && above != w.dir) {
-		if e.Name != above && filepath.Base(e.Name) != w.state.name {
-			return false // Another file of that directory.
-		}
+	case watchedDirectory:
+		w.state.dir = nil // Check what the path is now.
+	case watchedParent:
 		w.state = watchState{}
-		return true
+	case allFiles:
 	}
-	name := filepath.Base(e.Name)
-	if strings.HasPrefix(name, "..") {
-		return true // The link by which the kubelet switches a ConfigMap volume.
+	w.changed.addAll()
+	return true
+}
+
+// addMissedEvents adds all files to w.changed, and returns an event that stands for lost ones. The source calls it after
+// an error of the watch.
+func (w *pathWatch) addMissedEvents() fsnotify.Event {
+	w.changed.addAll()
+	return missedEvents
+}
+
+// takeChanges returns the files that may have changed since the last call, and forgets them. Without a watch, that is
+// if w is nil, these are all files.
+func (w *pathWatch) takeChanges() changedFiles {
+	if w == nil {
+		return changedFiles{all: true}
 	}
-	if w.fileName != "" {
-		return name == w.fileName
-	}
-	return !isIgnoredName(name)
+	taken := w.changed
+	w.changed = changedFiles{}
+	return taken
 }
 
 // close closes the watcher, if any. w may be nil.
