@@ -40,27 +40,27 @@ const applySite = `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"nam
 func TestApply_CustomResource(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
 		const path = sitesPath + "/a?fieldManager=one"
-		h.says(applyPatch, sitesPath+"/a", applySite+`"spec":{}}`, 400, "fieldManager is required")
-		h.says(applyPatch, path, "[", 400, "the applied configuration cannot be read")
-		h.says(applyPatch, path, `{"kind":"Zone","apiVersion":"example.com/v1"}`, 400, "invalid object type")
-		h.says(applyPatch, sitesPath+"/a/status?fieldManager=one", applySite+`"status":{}}`, 404, "not found")
-		h.says(applyPatch, path, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"uid":"x"}}`, 409, "uid mismatch")
-		h.says(applyPatch, path, applySite+`"spec":{"replicas":2,"color":"red","list":[1]},"status":{"ready":1}}`, 201, `"generation":1`)
-		_, created := h.send("GET", sitesPath+"/a", "")
+		h.requireResponse(applyPatch, sitesPath+"/a", applySite+`"spec":{}}`, 400, "fieldManager is required")
+		h.requireResponse(applyPatch, path, "[", 400, "the applied configuration cannot be read")
+		h.requireResponse(applyPatch, path, `{"kind":"Zone","apiVersion":"example.com/v1"}`, 400, "invalid object type")
+		h.requireResponse(applyPatch, sitesPath+"/a/status?fieldManager=one", applySite+`"status":{}}`, 404, "not found")
+		h.requireResponse(applyPatch, path, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"uid":"x"}}`, 409, "uid mismatch")
+		h.requireResponse(applyPatch, path, applySite+`"spec":{"replicas":2,"color":"red","list":[1]},"status":{"ready":1}}`, 201, `"generation":1`)
+		_, created := h.sendRequest("GET", sitesPath+"/a", "")
 		assert.NotContains(h, created, `"status":`, "a client cannot create a status")
-		_, again := h.send(applyPatch, path, applySite+`"spec":{"replicas":2,"color":"red","list":[1]}}`)
+		_, again := h.sendRequest(applyPatch, path, applySite+`"spec":{"replicas":2,"color":"red","list":[1]}}`)
 		assert.Equal(h, created, again, "the same configuration changes nothing")
-		h.says(applyPatch, path, "apiVersion: example.com/v1\nkind: Site\nspec: {replicas: 3, list: [2]}\n", 200, `"spec":{"list":[2],"replicas":3}`)
+		h.requireResponse(applyPatch, path, "apiVersion: example.com/v1\nkind: Site\nspec: {replicas: 3, list: [2]}\n", 200, `"spec":{"list":[2],"replicas":3}`)
 
-		h.says(applyPatch, sitesPath+"/a?fieldManager=two", applySite+`"spec":{"replicas":4}}`, 409, `conflict with \"one\"`)
-		h.says(applyPatch, sitesPath+"/a?fieldManager=two", applySite+`"spec":{"replicas":3,"size":"big"}}`, 200, `"size":"big"`)
-		h.says(applyPatch, path, applySite+`"spec":{}}`, 200, `"spec":{"replicas":3,"size":"big"}`)
-		h.says(applyPatch, path+"&force=true", applySite+`"spec":{"replicas":5}}`, 200, `"replicas":5`)
-		h.says(applyPatch, sitesPath+"/a?fieldManager=two", applySite+`"spec":{}}`, 200, `"spec":{"replicas":5}`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=two", applySite+`"spec":{"replicas":4}}`, 409, `conflict with \"one\"`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=two", applySite+`"spec":{"replicas":3,"size":"big"}}`, 200, `"size":"big"`)
+		h.requireResponse(applyPatch, path, applySite+`"spec":{}}`, 200, `"spec":{"replicas":3,"size":"big"}`)
+		h.requireResponse(applyPatch, path+"&force=true", applySite+`"spec":{"replicas":5}}`, 200, `"replicas":5`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=two", applySite+`"spec":{}}`, 200, `"spec":{"replicas":5}`)
 
-		h.says(applyPatch, sitesPath+"/a/status?fieldManager=one", applySite+`"spec":{"replicas":9},"status":{"ready":3}}`, 200, `"spec":{"replicas":5},"status":{"ready":3}`)
-		h.says(applyPatch, path, applySite+`"spec":{"replicas":5},"status":{"ready":4}}`, 200, `"status":{"ready":3}`)
-		h.says(applyPatch, path, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"resourceVersion":"1"}}`, 409, "the object has been modified")
+		h.requireResponse(applyPatch, sitesPath+"/a/status?fieldManager=one", applySite+`"spec":{"replicas":9},"status":{"ready":3}}`, 200, `"spec":{"replicas":5},"status":{"ready":3}`)
+		h.requireResponse(applyPatch, path, applySite+`"spec":{"replicas":5},"status":{"ready":4}}`, 200, `"status":{"ready":3}`)
+		h.requireResponse(applyPatch, path, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"resourceVersion":"1"}}`, 409, "the object has been modified")
 	})
 }
 
@@ -68,17 +68,17 @@ func TestApply_CustomResource(t *testing.T) {
 // applied is before-first-apply.
 func TestApply_Updates(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
-		h.says("POST", sitesPath, applySite+`"spec":{"replicas":1}}`, 201, `"replicas":1`)
-		h.says("PATCH:merge-patch+json", sitesPath+"/a?fieldManager=editor", `{"spec":{"color":"red"}}`, 200, `"color":"red"`)
-		_, text := h.send("GET", sitesPath+"/a", "")
+		h.requireResponse("POST", sitesPath, applySite+`"spec":{"replicas":1}}`, 201, `"replicas":1`)
+		h.requireResponse("PATCH:merge-patch+json", sitesPath+"/a?fieldManager=editor", `{"spec":{"color":"red"}}`, 200, `"color":"red"`)
+		_, text := h.sendRequest("GET", sitesPath+"/a", "")
 		assert.NotContains(h, text, "managedFields")
-		h.says(applyPatch, sitesPath+"/a?fieldManager=one", applySite+`"spec":{"replicas":2}}`, 409, `conflict with \"before-first-apply\"`)
-		h.says(applyPatch, sitesPath+"/a?fieldManager=one&force=true", applySite+`"spec":{"replicas":2}}`, 200, `"manager":"one"`)
-		h.says("PATCH:merge-patch+json", sitesPath+"/a?fieldManager=editor", `{"spec":{"replicas":7}}`, 200, `"manager":"editor"`)
-		h.says(applyPatch, sitesPath+"/a?fieldManager=one", applySite+`"spec":{"replicas":2}}`, 409, `conflict with \"editor\"`)
-		h.says("PUT", sitesPath+"/a/status", applySite+`"status":{"ready":1}}`, 200, `"manager":"test","operation":"Update","subresource":"status"`)
-		h.says("PUT", sitesPath+"/a", applySite+`"spec":{"replicas":8}}`, 200, `"spec":{"replicas":8},"status":{"ready":1}`)
-		h.says(applyPatch, sitesPath+"/a?fieldManager=one", applySite+`"spec":{"replicas":2}}`, 409, `conflict with \"test\"`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=one", applySite+`"spec":{"replicas":2}}`, 409, `conflict with \"before-first-apply\"`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=one&force=true", applySite+`"spec":{"replicas":2}}`, 200, `"manager":"one"`)
+		h.requireResponse("PATCH:merge-patch+json", sitesPath+"/a?fieldManager=editor", `{"spec":{"replicas":7}}`, 200, `"manager":"editor"`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=one", applySite+`"spec":{"replicas":2}}`, 409, `conflict with \"editor\"`)
+		h.requireResponse("PUT", sitesPath+"/a/status", applySite+`"status":{"ready":1}}`, 200, `"manager":"test","operation":"Update","subresource":"status"`)
+		h.requireResponse("PUT", sitesPath+"/a", applySite+`"spec":{"replicas":8}}`, 200, `"spec":{"replicas":8},"status":{"ready":1}`)
+		h.requireResponse(applyPatch, sitesPath+"/a?fieldManager=one", applySite+`"spec":{"replicas":2}}`, 409, `conflict with \"test\"`)
 	})
 }
 
@@ -86,12 +86,12 @@ func TestApply_Updates(t *testing.T) {
 // object that exists and one that does not exist in the same way. It refuses an unknown patch type likewise.
 func TestApply_NoTypeConverter(t *testing.T) {
 	overHTTPWith(t, apiservertest.Config{Resources: []metav1.APIResource{deployments}}, func(h *httpHarness) {
-		h.says("POST", podsPath, webPod, 201, "web")
+		h.requireResponse("POST", podsPath, webPod, 201, "web")
 		for _, path := range []string{podsPath + "/web", podsPath + "/none"} {
-			h.says(applyPatch, path+"?fieldManager=a", `{}`, 415, "package apiservertest applies pods only if Config.TypeConverter is set: use NewTypeConverter of k8s.io/client-go/applyconfigurations")
-			h.says("PATCH:apply-patch+cbor", path, `{}`, 415, `does not apply a patch of the type \"application/apply-patch+cbor\" to pods`)
+			h.requireResponse(applyPatch, path+"?fieldManager=a", `{}`, 415, "package apiservertest applies pods only if Config.TypeConverter is set: use NewTypeConverter of k8s.io/client-go/applyconfigurations")
+			h.requireResponse("PATCH:apply-patch+cbor", path, `{}`, 415, `does not apply a patch of the type \"application/apply-patch+cbor\" to pods`)
 		}
-		h.says(applyPatch, deploymentsPath+"/d?fieldManager=a", `{}`, 415, "package apiservertest applies deployments only if Config.TypeConverter is set")
+		h.requireResponse(applyPatch, deploymentsPath+"/d?fieldManager=a", `{}`, 415, "package apiservertest applies deployments only if Config.TypeConverter is set")
 	})
 }
 
@@ -127,9 +127,9 @@ func TestApply_TypeConverter(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1.AddToScheme(scheme))
 	overHTTPWith(t, apiservertest.Config{TypeConverter: managedfields.NewSchemeTypeConverter(scheme, parser)}, func(h *httpHarness) {
-		h.says(applyPatch, podsPath+"/web?fieldManager=one", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"web:1"},{"name":"d","image":"log:1"}]}}`, 201, `"phase":"Pending"`)
-		h.says(applyPatch, podsPath+"/web?fieldManager=two", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"a":"b"}},"spec":{"containers":[{"name":"d","image":"log:2"}]}}`, 409, `conflict with \"one\"`)
-		h.says(applyPatch, podsPath+"/web?fieldManager=two&force=true", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"a":"b"}},"spec":{"containers":[{"name":"d","image":"log:2"}]}}`, 200, `"a":"b"`)
+		h.requireResponse(applyPatch, podsPath+"/web?fieldManager=one", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"web:1"},{"name":"d","image":"log:1"}]}}`, 201, `"phase":"Pending"`)
+		h.requireResponse(applyPatch, podsPath+"/web?fieldManager=two", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"a":"b"}},"spec":{"containers":[{"name":"d","image":"log:2"}]}}`, 409, `conflict with \"one\"`)
+		h.requireResponse(applyPatch, podsPath+"/web?fieldManager=two&force=true", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"a":"b"}},"spec":{"containers":[{"name":"d","image":"log:2"}]}}`, 200, `"a":"b"`)
 		pod := h.server.Admin().Pod("default", "web")
 		require.Len(h, pod.Spec.Containers, 2)
 		assert.Equal(h, []string{"web:1", "log:2"}, []string{pod.Spec.Containers[0].Image, pod.Spec.Containers[1].Image})
@@ -137,8 +137,8 @@ func TestApply_TypeConverter(t *testing.T) {
 	})
 }
 
-// protobuf returns an object as a typed client sends it.
-func protobuf(t *testing.T, o interface{ Marshal() ([]byte, error) }) string {
+// marshalProtobuf returns an object as a typed client sends it.
+func marshalProtobuf(t *testing.T, o interface{ Marshal() ([]byte, error) }) string {
 	t.Helper()
 	raw, err := o.Marshal()
 	require.NoError(t, err)
@@ -155,12 +155,12 @@ func TestResources_Kubernetes(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 		d.Spec.Replicas = new(int32(3))
 		d.Spec.Template.Spec.Containers = []v1.Container{{Name: "c", Image: "web:1"}, {Name: "d", Image: "log:1"}}
-		h.says("POST:vnd.kubernetes.protobuf", deploymentsPath, protobuf(h.T, d), 201, `"kind":"Deployment"`)
-		h.says("GET", deploymentsPath+"/web", "", 200, `"replicas":3`)
-		h.says("PATCH:strategic-merge-patch+json", deploymentsPath+"/web", `{"spec":{"template":{"spec":{"containers":[{"name":"d","image":"log:2"}]}}}}`, 200, `"image":"web:1"`)
+		h.requireResponse("POST:vnd.kubernetes.protobuf", deploymentsPath, marshalProtobuf(h.T, d), 201, `"kind":"Deployment"`)
+		h.requireResponse("GET", deploymentsPath+"/web", "", 200, `"replicas":3`)
+		h.requireResponse("PATCH:strategic-merge-patch+json", deploymentsPath+"/web", `{"spec":{"template":{"spec":{"containers":[{"name":"d","image":"log:2"}]}}}}`, 200, `"image":"web:1"`)
 		d.Spec.Replicas = new(int32(4))
-		h.says("PUT:vnd.kubernetes.protobuf", deploymentsPath+"/web", protobuf(h.T, d), 200, `"replicas":4`)
-		h.says("POST:vnd.kubernetes.protobuf", deploymentsPath, "k8s\x00\xff", 400, "the body cannot be read")
-		h.says("POST:vnd.kubernetes.protobuf", sitesPath, protobuf(h.T, d), 415, "package apiservertest reads sites only as JSON, because it has no Go type for them: set ContentType of the rest.Config to application/json")
+		h.requireResponse("PUT:vnd.kubernetes.protobuf", deploymentsPath+"/web", marshalProtobuf(h.T, d), 200, `"replicas":4`)
+		h.requireResponse("POST:vnd.kubernetes.protobuf", deploymentsPath, "k8s\x00\xff", 400, "the body cannot be read")
+		h.requireResponse("POST:vnd.kubernetes.protobuf", sitesPath, marshalProtobuf(h.T, d), 415, "package apiservertest reads sites only as JSON, because it has no Go type for them: set ContentType of the rest.Config to application/json")
 	})
 }

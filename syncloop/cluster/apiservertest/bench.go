@@ -181,12 +181,12 @@ func startWatch[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.Watch
 		w.stream, err = feed.Watch(b.ctx, opts)
 		return err
 	})
-	b.streams = append(b.streams, w.close)
+	b.streams = append(b.streams, w.closeStream)
 	return w
 }
 
-// close closes the stream if it is open.
-func (w *watchReader[T]) close() {
+// closeStream closes the stream if it is open.
+func (w *watchReader[T]) closeStream() {
 	if w.stream != nil {
 		w.stream.Close()
 		w.stream = nil

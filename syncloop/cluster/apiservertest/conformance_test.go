@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
-func harness(t *testing.T) apiservertest.Harness {
+func newHarness(t *testing.T) apiservertest.Harness {
 	server := apiservertest.New(apiservertest.Config{})
 	_, err := server.Admin().Create(context.Background(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}})
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func harness(t *testing.T) apiservertest.Harness {
 func TestServer_Conformance(t *testing.T) {
 	for _, c := range apiservertest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { c.Run(t, harness(t)) })
+			synctest.Test(t, func(t *testing.T) { c.Run(t, newHarness(t)) })
 		})
 	}
 }

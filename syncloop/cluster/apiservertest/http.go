@@ -78,7 +78,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) error {
 	if len(parts) > 2 {
 		h.subresource = parts[2]
 	}
-	return sendFailure(w, h.serve())
+	return sendFailure(w, h.serveRequest())
 }
 
 // newPathError returns the error for a path that the server does not serve.
@@ -88,8 +88,8 @@ func newPathError(path string) error {
 	return err
 }
 
-// serve serves the request by its method. The error is not sent yet.
-func (h *httpRequest) serve() error {
+// serveRequest serves the request by its method. The error is not sent yet.
+func (h *httpRequest) serveRequest() error {
 	if h.URL.Query().Get("dryRun") != "" {
 		return apierrors.NewBadRequest("package apiservertest has no dry runs")
 	}

@@ -45,9 +45,9 @@ func overHTTP(t *testing.T, test func(h *httpHarness)) {
 	})
 }
 
-// send sends a request and returns the code and the body of the response. The content type follows from a method such
+// sendRequest sends a request and returns the code and the body of the response. The content type follows from a method such
 // as PATCH:merge-patch+json.
-func (h *httpHarness) send(method, path, body string) (int, string) {
+func (h *httpHarness) sendRequest(method, path, body string) (int, string) {
 	h.Helper()
 	method, form, ok := strings.Cut(method, ":")
 	if !ok {
@@ -65,10 +65,10 @@ func (h *httpHarness) send(method, path, body string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// says checks the code and a part of the body of a response.
-func (h *httpHarness) says(method, path, body string, code int, want string) {
+// requireResponse checks the code and a part of the body of a response.
+func (h *httpHarness) requireResponse(method, path, body string, code int, want string) {
 	h.Helper()
-	got, text := h.send(method, path, body)
+	got, text := h.sendRequest(method, path, body)
 	assert.Equal(h, code, got, text)
 	assert.Contains(h, text, want)
 }
@@ -79,42 +79,42 @@ const webPod = `{"metadata":{"name":"web"},"spec":{"containers":[{"name":"c","im
 // an API server hold.
 func TestRoundTripper_Pods(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
-		h.says("POST", podsPath, webPod, 201, `"apiVersion":"v1"`)
-		h.says("POST", podsPath, webPod, 409, "already exists")
-		h.says("POST", podsPath, `{"metadata":{"generateName":"job-"},"spec":{"containers":[{"name":"c"}]}}`, 201, `"name":"job-00001"`)
-		h.says("POST", podsPath, `{}`, 400, "metadata.name or metadata.generateName is required")
-		h.says("POST", podsPath, `{"kind":"Node"}`, 400, "the object is a Node: expected a Pod")
-		h.says("POST", podsPath, `{"metadata":{"name":"a","namespace":"other"}}`, 400, "does not match the URL")
-		h.says("POST", podsPath, `[`, 400, "the body cannot be read")
-		h.says("GET", podsPath+"/web", "", 200, `"serviceAccountName":"default"`)
-		h.says("GET", podsPath+"/none", "", 404, `pods \"none\" not found`)
-		h.says("GET", "/api/v1/pods?labelSelector=a%3Db", "", 200, `"items":[]`)
-		h.says("PATCH:strategic-merge-patch+json", podsPath+"/web", `{"metadata":{"labels":{"a":"b"}},"status":{"phase":"Failed"}}`, 200, `"phase":"Pending"`)
-		h.says("GET", "/api/v1/pods?labelSelector=a%3Db&fieldSelector=spec.nodeName%3D", "", 200, `"name":"web"`)
-		h.says("GET", "/api/v1/pods?fieldSelector=spec.color%3Dred", "", 400, "field label not supported: spec.color")
-		h.says("GET", "/api/v1/pods?labelSelector=%3D", "", 400, "labelSelector: ")
-		h.says("PATCH:merge-patch+json", podsPath+"/web/status", `{"metadata":{"labels":{"a":null}},"status":{"message":"m"},"spec":{"hostname":"h"}}`, 200, `"message":"m"`)
-		h.says("PATCH:json-patch+json", podsPath+"/web", `[{"op":"add","path":"/metadata/annotations","value":{"x":"y"}}]`, 200, `"x":"y"`)
-		h.says("PATCH:apply-patch+yaml", podsPath+"/web", `{}`, 415, "applies pods only if Config.TypeConverter is set")
-		h.says("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"resourceVersion":"1"}}`, 409, "the object has been modified")
-		h.says("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"name":"b"}}`, 400, "does not match the URL")
-		h.says("POST", podsPath+"/web/binding", `{"target":{"name":"n1"}}`, 201, "Success")
-		h.says("POST", podsPath+"/web/binding", `{"target":{"name":"n2"}}`, 409, "already assigned")
+		h.requireResponse("POST", podsPath, webPod, 201, `"apiVersion":"v1"`)
+		h.requireResponse("POST", podsPath, webPod, 409, "already exists")
+		h.requireResponse("POST", podsPath, `{"metadata":{"generateName":"job-"},"spec":{"containers":[{"name":"c"}]}}`, 201, `"name":"job-00001"`)
+		h.requireResponse("POST", podsPath, `{}`, 400, "metadata.name or metadata.generateName is required")
+		h.requireResponse("POST", podsPath, `{"kind":"Node"}`, 400, "the object is a Node: expected a Pod")
+		h.requireResponse("POST", podsPath, `{"metadata":{"name":"a","namespace":"other"}}`, 400, "does not match the URL")
+		h.requireResponse("POST", podsPath, `[`, 400, "the body cannot be read")
+		h.requireResponse("GET", podsPath+"/web", "", 200, `"serviceAccountName":"default"`)
+		h.requireResponse("GET", podsPath+"/none", "", 404, `pods \"none\" not found`)
+		h.requireResponse("GET", "/api/v1/pods?labelSelector=a%3Db", "", 200, `"items":[]`)
+		h.requireResponse("PATCH:strategic-merge-patch+json", podsPath+"/web", `{"metadata":{"labels":{"a":"b"}},"status":{"phase":"Failed"}}`, 200, `"phase":"Pending"`)
+		h.requireResponse("GET", "/api/v1/pods?labelSelector=a%3Db&fieldSelector=spec.nodeName%3D", "", 200, `"name":"web"`)
+		h.requireResponse("GET", "/api/v1/pods?fieldSelector=spec.color%3Dred", "", 400, "field label not supported: spec.color")
+		h.requireResponse("GET", "/api/v1/pods?labelSelector=%3D", "", 400, "labelSelector: ")
+		h.requireResponse("PATCH:merge-patch+json", podsPath+"/web/status", `{"metadata":{"labels":{"a":null}},"status":{"message":"m"},"spec":{"hostname":"h"}}`, 200, `"message":"m"`)
+		h.requireResponse("PATCH:json-patch+json", podsPath+"/web", `[{"op":"add","path":"/metadata/annotations","value":{"x":"y"}}]`, 200, `"x":"y"`)
+		h.requireResponse("PATCH:apply-patch+yaml", podsPath+"/web", `{}`, 415, "applies pods only if Config.TypeConverter is set")
+		h.requireResponse("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"resourceVersion":"1"}}`, 409, "the object has been modified")
+		h.requireResponse("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"name":"b"}}`, 400, "does not match the URL")
+		h.requireResponse("POST", podsPath+"/web/binding", `{"target":{"name":"n1"}}`, 201, "Success")
+		h.requireResponse("POST", podsPath+"/web/binding", `{"target":{"name":"n2"}}`, 409, "already assigned")
 		web := h.server.Admin().Pods("n1")[0]
 		assert.Equal(h, v1.ConditionTrue, web.Status.Conditions[0].Status)
 		assert.Empty(h, web.Spec.Hostname)
-		h.says("POST", podsPath+"/web/eviction", `{"deleteOptions":{"gracePeriodSeconds":7}}`, 201, "Success")
+		h.requireResponse("POST", podsPath+"/web/eviction", `{"deleteOptions":{"gracePeriodSeconds":7}}`, 201, "Success")
 		web = h.server.Admin().Pod("default", "web")
 		assert.Equal(h, int64(7), *web.DeletionGracePeriodSeconds)
 		assert.Equal(h, v1.DisruptionTarget, web.Status.Conditions[1].Type)
-		h.says("DELETE", podsPath+"/web?gracePeriodSeconds=0", `{"preconditions":{"uid":"other"}}`, 409, "UID in precondition")
-		h.says("DELETE", podsPath+"/web?gracePeriodSeconds=0", "", 200, "Success")
-		h.says("DELETE", podsPath+"?labelSelector=a%3Db", "", 200, "Success")
-		h.says("GET", podsPath, "", 200, "job-00001")
-		h.says("DELETE", podsPath, "", 200, "Success")
-		h.says("GET", podsPath, "", 200, `"items":[]`)
-		h.says("GET", podsPath+"/web/log", "", 404, "package apiservertest does not serve "+podsPath+"/web/log")
-		h.says("POST", podsPath+"?dryRun=All", webPod, 400, "has no dry runs")
+		h.requireResponse("DELETE", podsPath+"/web?gracePeriodSeconds=0", `{"preconditions":{"uid":"other"}}`, 409, "UID in precondition")
+		h.requireResponse("DELETE", podsPath+"/web?gracePeriodSeconds=0", "", 200, "Success")
+		h.requireResponse("DELETE", podsPath+"?labelSelector=a%3Db", "", 200, "Success")
+		h.requireResponse("GET", podsPath, "", 200, "job-00001")
+		h.requireResponse("DELETE", podsPath, "", 200, "Success")
+		h.requireResponse("GET", podsPath, "", 200, `"items":[]`)
+		h.requireResponse("GET", podsPath+"/web/log", "", 404, "package apiservertest does not serve "+podsPath+"/web/log")
+		h.requireResponse("POST", podsPath+"?dryRun=All", webPod, 400, "has no dry runs")
 		var first []string
 		for _, r := range h.server.Requests()[:2] {
 			first = append(first, r.String())
@@ -131,49 +131,49 @@ func TestRoundTripper_Protobuf(t *testing.T) {
 		require.NoError(h, err)
 		envelope, err := (&runtime.Unknown{Raw: raw}).Marshal()
 		require.NoError(h, err)
-		h.says("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00"+string(envelope), 201, `"name":"web"`)
-		h.says("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00\xff", 400, "the body cannot be read")
+		h.requireResponse("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00"+string(envelope), 201, `"name":"web"`)
+		h.requireResponse("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00\xff", 400, "the body cannot be read")
 	})
 }
 
 // TestRoundTripper_CustomResources: a custom resource has generations, a subresource status and finalizers.
 func TestRoundTripper_CustomResources(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
-		h.says("POST", sitesPath, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","finalizers":["x/y"]},"spec":{"replicas":2},"status":{"ready":1}}`, 201, `"generation":1`)
-		_, text := h.send("GET", sitesPath+"/a", "")
+		h.requireResponse("POST", sitesPath, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","finalizers":["x/y"]},"spec":{"replicas":2},"status":{"ready":1}}`, 201, `"generation":1`)
+		_, text := h.sendRequest("GET", sitesPath+"/a", "")
 		assert.NotContains(h, text, "status", "a client cannot create a status")
-		h.says("PATCH:merge-patch+json", sitesPath+"/a/status", `{"status":{"ready":2},"spec":{"replicas":9}}`, 200, `"generation":1`)
-		h.says("PATCH:merge-patch+json", sitesPath+"/a", `{"status":{"ready":3},"spec":{"replicas":4}}`, 200, `"generation":2`)
-		h.says("PATCH:merge-patch+json", sitesPath+"/a", `{"metadata":{"labels":{"b":"c"}}}`, 200, `"generation":2`)
-		h.says("GET", sitesPath+"/a", "", 200, `"spec":{"replicas":4},"status":{"ready":2}`)
-		h.says("PATCH:strategic-merge-patch+json", sitesPath+"/a", `{}`, 415, "does not apply a patch")
-		h.says("PUT", sitesPath+"/a", `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","resourceVersion":"1"}}`, 409, "the object has been modified")
-		h.says("PUT", sitesPath+"/a", `{"metadata":{"name":"a"}}`, 400, "Object 'Kind' is missing")
-		h.says("DELETE", sitesPath+"/a", "", 200, "Success")
-		h.says("GET", "/apis/example.com/v1/sites", "", 200, "deletionTimestamp")
-		h.says("PATCH:merge-patch+json", sitesPath+"/a", `{"metadata":{"finalizers":null}}`, 200, "deletionTimestamp")
-		h.says("GET", sitesPath+"/a", "", 404, `sites.example.com \"a\" not found`)
+		h.requireResponse("PATCH:merge-patch+json", sitesPath+"/a/status", `{"status":{"ready":2},"spec":{"replicas":9}}`, 200, `"generation":1`)
+		h.requireResponse("PATCH:merge-patch+json", sitesPath+"/a", `{"status":{"ready":3},"spec":{"replicas":4}}`, 200, `"generation":2`)
+		h.requireResponse("PATCH:merge-patch+json", sitesPath+"/a", `{"metadata":{"labels":{"b":"c"}}}`, 200, `"generation":2`)
+		h.requireResponse("GET", sitesPath+"/a", "", 200, `"spec":{"replicas":4},"status":{"ready":2}`)
+		h.requireResponse("PATCH:strategic-merge-patch+json", sitesPath+"/a", `{}`, 415, "does not apply a patch")
+		h.requireResponse("PUT", sitesPath+"/a", `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","resourceVersion":"1"}}`, 409, "the object has been modified")
+		h.requireResponse("PUT", sitesPath+"/a", `{"metadata":{"name":"a"}}`, 400, "Object 'Kind' is missing")
+		h.requireResponse("DELETE", sitesPath+"/a", "", 200, "Success")
+		h.requireResponse("GET", "/apis/example.com/v1/sites", "", 200, "deletionTimestamp")
+		h.requireResponse("PATCH:merge-patch+json", sitesPath+"/a", `{"metadata":{"finalizers":null}}`, 200, "deletionTimestamp")
+		h.requireResponse("GET", sitesPath+"/a", "", 404, `sites.example.com \"a\" not found`)
 		const zones = "/apis/example.com/v1/zones"
-		h.says("POST", zones, `{"apiVersion":"example.com/v1","kind":"Zone","metadata":{"name":"z"},"status":{"a":1}}`, 201, `"status":{"a":1}`)
-		h.says("PATCH:merge-patch+json", zones+"/z", `{"status":{"a":2}}`, 200, `"generation":2`)
-		h.says("GET", zones+"/z/status", "", 404, "does not serve")
-		h.says("GET", "/apis/example.com/v1/namespaces/default/zones", "", 404, "does not serve")
+		h.requireResponse("POST", zones, `{"apiVersion":"example.com/v1","kind":"Zone","metadata":{"name":"z"},"status":{"a":1}}`, 201, `"status":{"a":1}`)
+		h.requireResponse("PATCH:merge-patch+json", zones+"/z", `{"status":{"a":2}}`, 200, `"generation":2`)
+		h.requireResponse("GET", zones+"/z/status", "", 404, "does not serve")
+		h.requireResponse("GET", "/apis/example.com/v1/namespaces/default/zones", "", 404, "does not serve")
 	})
 }
 
 // TestRoundTripper_Discovery: clients find the resources.
 func TestRoundTripper_Discovery(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
-		h.says("GET", "/version", "", 200, "v1.36.0")
-		h.says("GET", "/readyz", "", 200, "ok")
-		h.says("GET", "/api", "", 200, `"versions":["v1"]`)
-		h.says("GET", "/apis", "", 200, `"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}`)
-		h.says("GET", "/apis/example.com", "", 200, `"kind":"APIGroup"`)
-		h.says("GET", "/api/v1", "", 200, `"name":"pods/binding"`)
-		h.says("GET", "/apis/example.com/v1", "", 200, `"name":"sites/status"`)
-		h.says("GET", "/apis/example.com/v2", "", 404, "does not serve")
-		h.says("GET", "/openapi/v2", "", 404, "does not serve")
-		h.says("POST", "/apis", "", 404, "does not serve")
+		h.requireResponse("GET", "/version", "", 200, "v1.36.0")
+		h.requireResponse("GET", "/readyz", "", 200, "ok")
+		h.requireResponse("GET", "/api", "", 200, `"versions":["v1"]`)
+		h.requireResponse("GET", "/apis", "", 200, `"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}`)
+		h.requireResponse("GET", "/apis/example.com", "", 200, `"kind":"APIGroup"`)
+		h.requireResponse("GET", "/api/v1", "", 200, `"name":"pods/binding"`)
+		h.requireResponse("GET", "/apis/example.com/v1", "", 200, `"name":"sites/status"`)
+		h.requireResponse("GET", "/apis/example.com/v2", "", 404, "does not serve")
+		h.requireResponse("GET", "/openapi/v2", "", 404, "does not serve")
+		h.requireResponse("POST", "/apis", "", 404, "does not serve")
 	})
 }
 
@@ -197,7 +197,7 @@ func watchLine(t *testing.T, lines *bufio.Scanner) string {
 // that want them, and ends after its timeout.
 func TestRoundTripper_Watch(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
-		h.send("POST", podsPath, webPod)
+		h.sendRequest("POST", podsPath, webPod)
 		began := time.Now()
 		answer, err := h.client.Get("http://memory" + podsPath + "?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=90&fieldSelector=spec.nodeName%3D")
 		require.NoError(h, err)
@@ -205,9 +205,9 @@ func TestRoundTripper_Watch(t *testing.T) {
 		lines := bufio.NewScanner(answer.Body)
 		assert.Equal(h, "ADDED Pod web", watchLine(h.T, lines))
 		assert.Equal(h, "BOOKMARK Pod true", watchLine(h.T, lines))
-		h.send("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"labels":{"a":"b"}}}`)
+		h.sendRequest("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"labels":{"a":"b"}}}`)
 		assert.Equal(h, "MODIFIED Pod web", watchLine(h.T, lines))
-		h.send("POST", podsPath+"/web/binding", `{"target":{"name":"n1"}}`)
+		h.sendRequest("POST", podsPath+"/web/binding", `{"target":{"name":"n1"}}`)
 		assert.Equal(h, "DELETED Pod web", watchLine(h.T, lines))
 		assert.Equal(h, "BOOKMARK Pod", watchLine(h.T, lines))
 		assert.False(h, lines.Scan())
@@ -219,7 +219,7 @@ func TestRoundTripper_Watch(t *testing.T) {
 // TestRoundTripper_WatchFaults: a lost history is an event of the watch, and a broken connection an error of its body.
 func TestRoundTripper_WatchFaults(t *testing.T) {
 	overHTTP(t, func(h *httpHarness) {
-		h.send("POST", podsPath, webPod)
+		h.sendRequest("POST", podsPath, webPod)
 		h.server.Compact()
 		answer, err := h.client.Get("http://memory" + podsPath + "?watch=1&resourceVersion=1")
 		require.NoError(h, err)

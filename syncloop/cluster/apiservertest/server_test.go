@@ -27,7 +27,7 @@ type simulated struct {
 	log    []string
 }
 
-func simulate(t *testing.T, seed uint64) *simulated {
+func newSimulated(t *testing.T, seed uint64) *simulated {
 	scheduler := executor.NewScheduler(seed, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	server := apiservertest.New(apiservertest.Config{Clock: scheduler.NewProcess().Clock()})
 	agent := scheduler.NewProcess()
@@ -35,39 +35,39 @@ func simulate(t *testing.T, seed uint64) *simulated {
 	return &simulated{T: t, Scheduler: scheduler, server: server, agent: agent}
 }
 
-func (s *simulated) say(format string, args ...any) {
+func (s *simulated) addLine(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-// heard returns the messages since its last call.
-func (s *simulated) heard() []string {
+// takeLines returns the messages since its last call.
+func (s *simulated) takeLines() []string {
 	s.RunUntilIdle()
 	log := s.log
 	s.log = nil
 	return log
 }
 
-// watch shows the events of the node's pods until the stream ends.
-func (s *simulated) watch(opts apiserver.WatchOptions) {
+// watchPods shows the events of the node's pods until the stream ends.
+func (s *simulated) watchPods(opts apiserver.WatchOptions) {
 	s.agent.Go(func() {
 		stream, err := s.server.Client("n1").PodFeed().Watch(context.Background(), opts)
 		if err != nil {
-			s.say("watch: %v", err)
+			s.addLine("watch: %v", err)
 			return
 		}
 		defer stream.Close()
 		for {
 			e, err := stream.Next(context.Background())
 			if err != nil {
-				s.say("end: %v", err)
+				s.addLine("end: %v", err)
 				return
 			}
-			s.say("%s", show(e))
+			s.addLine("%s", formatEvent(e))
 		}
 	})
 }
 
-func show(e apiserver.Event[*v1.Pod]) string {
+func formatEvent(e apiserver.Event[*v1.Pod]) string {
 	text := fmt.Sprintf("%s %s", e.ResourceVersion, e.Type)
 	if e.InitialEventsEnd {
 		text += " initial"
@@ -82,7 +82,7 @@ func show(e apiserver.Event[*v1.Pod]) string {
 	return text
 }
 
-func (s *simulated) pod(name string) *v1.Pod {
+func (s *simulated) createPod(name string) *v1.Pod {
 	s.Helper()
 	pod, err := s.server.Admin().CreatePod(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -93,10 +93,10 @@ func (s *simulated) pod(name string) *v1.Pod {
 }
 
 func TestSimulation_TheDeletionHandshake(t *testing.T) {
-	s := simulate(t, 1)
-	s.watch(apiserver.WatchOptions{SendInitialEvents: true})
-	assert.Equal(t, []string{"4 BOOKMARK initial"}, s.heard())
-	pod := s.pod("a")
+	s := newSimulated(t, 1)
+	s.watchPods(apiserver.WatchOptions{SendInitialEvents: true})
+	assert.Equal(t, []string{"4 BOOKMARK initial"}, s.takeLines())
+	pod := s.createPod("a")
 	require.NoError(t, s.server.Admin().DeletePod("default", "a", -1))
 	require.NoError(t, s.server.Admin().DeletePod("default", "a", 60))
 	require.NoError(t, s.server.Admin().DeletePod("default", "a", 5))
@@ -110,43 +110,43 @@ func TestSimulation_TheDeletionHandshake(t *testing.T) {
 		"7 MODIFIED a generation 2 grace 5",
 		"8 MODIFIED a generation 2 grace 0",
 		"9 DELETED a generation 2 grace 0",
-	}, s.heard())
+	}, s.takeLines())
 }
 
 func TestSimulation_ALostHistoryIsExpired(t *testing.T) {
-	s := simulate(t, 1)
-	s.pod("a")
-	s.watch(apiserver.WatchOptions{ResourceVersion: "5"})
+	s := newSimulated(t, 1)
+	s.createPod("a")
+	s.watchPods(apiserver.WatchOptions{ResourceVersion: "5"})
 	s.server.Compact()
-	s.pod("b")
-	assert.Equal(t, []string{"6 ADDED b generation 1"}, s.heard())
+	s.createPod("b")
+	assert.Equal(t, []string{"6 ADDED b generation 1"}, s.takeLines())
 	s.server.Crash()
-	assert.Equal(t, []string{"end: read tcp: read: connection reset by peer"}, s.heard())
-	s.watch(apiserver.WatchOptions{ResourceVersion: "6"})
-	assert.Equal(t, []string{"watch: dial tcp: connect: connection refused"}, s.heard())
+	assert.Equal(t, []string{"end: read tcp: read: connection reset by peer"}, s.takeLines())
+	s.watchPods(apiserver.WatchOptions{ResourceVersion: "6"})
+	assert.Equal(t, []string{"watch: dial tcp: connect: connection refused"}, s.takeLines())
 	s.server.Recover()
-	s.watch(apiserver.WatchOptions{ResourceVersion: "6"})
-	s.watch(apiserver.WatchOptions{ResourceVersion: "5"})
-	assert.Equal(t, []string{"end: too old resource version: 5 (6)"}, s.heard())
+	s.watchPods(apiserver.WatchOptions{ResourceVersion: "6"})
+	s.watchPods(apiserver.WatchOptions{ResourceVersion: "5"})
+	assert.Equal(t, []string{"end: too old resource version: 5 (6)"}, s.takeLines())
 	s.server.Break(nil)
-	assert.Equal(t, []string{"end: " + io.EOF.Error()}, s.heard())
+	assert.Equal(t, []string{"end: " + io.EOF.Error()}, s.takeLines())
 }
 
 func TestSimulation_BookmarksAndTheEndOfAStream(t *testing.T) {
-	s := simulate(t, 1)
-	s.watch(apiserver.WatchOptions{SendInitialEvents: true, Timeout: 150 * time.Second})
-	s.heard()
+	s := newSimulated(t, 1)
+	s.watchPods(apiserver.WatchOptions{SendInitialEvents: true, Timeout: 150 * time.Second})
+	s.takeLines()
 	_, err := s.server.Admin().Create(context.Background(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 	require.NoError(t, err)
 	s.RunUntil(s.Now().Add(time.Hour))
-	assert.Equal(t, []string{"5 BOOKMARK", "5 BOOKMARK", "end: EOF"}, s.heard())
+	assert.Equal(t, []string{"5 BOOKMARK", "5 BOOKMARK", "end: EOF"}, s.takeLines())
 }
 
 // A frozen server carries out what the caller still waits for.
 func TestSimulation_Freeze(t *testing.T) {
-	s := simulate(t, 1)
-	s.pod("a")
-	s.watch(apiserver.WatchOptions{ResourceVersion: "5"})
+	s := newSimulated(t, 1)
+	s.createPod("a")
+	s.watchPods(apiserver.WatchOptions{ResourceVersion: "5"})
 	s.RunUntilIdle()
 	s.server.Freeze()
 	get := func(name string, patience time.Duration) {
@@ -154,28 +154,28 @@ func TestSimulation_Freeze(t *testing.T) {
 			ctx, cancel := s.agent.WithDeadline(context.Background(), s.Now().Add(patience))
 			defer cancel()
 			_, err := s.server.Client("n1").Pods().Get(ctx, "default", "a")
-			s.say("%s %v", name, err)
+			s.addLine("%s %v", name, err)
 		})
 	}
 	get("short", time.Second)
 	get("long", time.Hour)
-	s.pod("b")
-	assert.Empty(t, s.heard())
+	s.createPod("b")
+	assert.Empty(t, s.takeLines())
 	s.RunUntil(s.Now().Add(time.Minute))
-	assert.Equal(t, []string{"short context deadline exceeded"}, s.heard())
+	assert.Equal(t, []string{"short context deadline exceeded"}, s.takeLines())
 	s.server.Thaw()
-	assert.ElementsMatch(t, []string{"long <nil>", "6 ADDED b generation 1"}, s.heard())
+	assert.ElementsMatch(t, []string{"long <nil>", "6 ADDED b generation 1"}, s.takeLines())
 }
 
 func TestSimulation_Faults(t *testing.T) {
-	s := simulate(t, 1)
-	s.pod("a")
+	s := newSimulated(t, 1)
+	s.createPod("a")
 	get := func() {
 		s.agent.Go(func() {
 			ctx, cancel := s.agent.WithDeadline(context.Background(), s.Now().Add(10*time.Second))
 			defer cancel()
 			_, err := s.server.Client("n1").Pods().Get(ctx, "default", "a")
-			s.say("%v", err)
+			s.addLine("%v", err)
 		})
 		s.RunUntil(s.Now().Add(time.Minute))
 	}
@@ -191,7 +191,7 @@ func TestSimulation_Faults(t *testing.T) {
 		s.server.Inject(f)
 		get()
 	}
-	assert.Equal(t, []string{"busy", "context deadline exceeded", "read tcp: read: connection reset by peer", "<nil>", "<nil>", "<nil>"}, s.heard())
+	assert.Equal(t, []string{"busy", "context deadline exceeded", "read tcp: read: connection reset by peer", "<nil>", "<nil>", "<nil>"}, s.takeLines())
 	var log []string
 	for _, r := range s.server.TakeRequests() {
 		log = append(log, r.String())
@@ -205,15 +205,15 @@ func TestSimulation_Faults(t *testing.T) {
 
 // A request that hangs can be carried out after its caller has gone.
 func TestSimulation_Late(t *testing.T) {
-	s := simulate(t, 1)
+	s := newSimulated(t, 1)
 	clear := s.server.Inject(apiservertest.Fault{Verb: "create", Times: 1, Hang: true, Late: true})
 	s.agent.Go(func() {
 		_, err := s.server.Client("n1").Nodes().Create(context.Background(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-		s.say("%v", err)
+		s.addLine("%v", err)
 	})
 	s.RunUntilIdle()
 	s.agent.Crash()
-	assert.Equal(t, []string{"executor: the process has crashed"}, s.heard())
+	assert.Equal(t, []string{"executor: the process has crashed"}, s.takeLines())
 	assert.Nil(t, s.server.Admin().Node("n1"))
 	clear()
 	assert.Equal(t, []v1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"}}, s.server.Admin().Node("n1").Spec.Taints)
@@ -223,7 +223,7 @@ func TestSimulation_Late(t *testing.T) {
 func TestSimulation_ACrashWithinACall(t *testing.T) {
 	outcomes := map[bool]int{}
 	for seed := range uint64(40) {
-		s := simulate(t, seed)
+		s := newSimulated(t, seed)
 		s.agent.Go(func() {
 			_, _ = s.server.Client("n1").Nodes().Create(context.Background(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 		})
@@ -243,13 +243,13 @@ func TestSimulation_AbandonedStream(t *testing.T) {
 	watch := func(s *simulated) {
 		s.agent.Go(func() {
 			_, err := s.server.Client("n1").PodFeed().Watch(context.Background(), apiserver.WatchOptions{})
-			s.say("%v", err)
+			s.addLine("%v", err)
 		})
 	}
-	s := simulate(t, 1)
+	s := newSimulated(t, 1)
 	s.server.Inject(apiservertest.Fault{Verb: "watch", Times: 1, Lost: true})
 	watch(s)
-	assert.Equal(t, []string{"read tcp: read: connection reset by peer"}, s.heard())
+	assert.Equal(t, []string{"read tcp: read: connection reset by peer"}, s.takeLines())
 	assert.Empty(t, s.server.Watches())
 
 	clear := s.server.Inject(apiservertest.Fault{Verb: "watch", Times: 1, Hang: true, Late: true})
@@ -261,13 +261,13 @@ func TestSimulation_AbandonedStream(t *testing.T) {
 
 	answered := 0
 	for seed := range uint64(20) {
-		s := simulate(t, seed)
+		s := newSimulated(t, seed)
 		watch(s)
 		for range seed % 4 {
 			s.Step()
 		}
 		s.agent.Crash()
-		switch log := s.heard(); {
+		switch log := s.takeLines(); {
 		case len(log) == 1 && log[0] == "<nil>":
 			answered++ // The stream is the caller's to close.
 		default:

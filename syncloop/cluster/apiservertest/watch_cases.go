@@ -86,7 +86,7 @@ func watchResume(b *bench) {
 	w.readInitialEvents()
 	b.mustPatchStatus(a, `{"message":"1"}`)
 	w.requireEvents("MODIFIED " + b.objectName("a"))
-	w.close()
+	w.closeStream()
 	b.mustPatchStatus(a, `{"message":"2"}`)
 	b.mustPatchStatus(a, `{"message":"3"}`)
 	again := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})

@@ -19,7 +19,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster"
 )
 
-// bindRetryPeriod is how long the binder waits before it tries pods again that fit on no node, or whose binding failed.
+// bindRetryPeriod is the time until the binder retries pods that fit on no node, or whose binding has failed.
 const bindRetryPeriod = time.Second
 
 // binder binds pods to the nodes of a test.
@@ -28,8 +28,8 @@ type binder struct {
 	pods     cache.Store
 	executor executor.Executor
 	wake     executor.Event
-	// bound has the node of each pod that was bound and that the store does not show as bound. reported has the newest
-	// reasons of each pod that fits on no node.
+	// bound has the node of each bound pod that the store does not show as bound yet. reported has the newest reasons of
+	// each pod that fits on no node.
 	bound, reported map[types.UID]string
 }
 
@@ -38,7 +38,7 @@ func newBinder(ns *Nodes) *binder {
 	return &binder{nodes: ns, executor: real, wake: real.NewEvent(), bound: map[types.UID]string{}, reported: map[types.UID]string{}}
 }
 
-// startBinder binds pods until the end of the test, unless a scheduler does so.
+// startBinder starts the binder until the end of the test, unless a scheduler binds the pods. Config.Binding decides.
 func (ns *Nodes) startBinder() {
 	ns.t.Helper()
 	if ns.config.Binding == BindWithoutScheduler && ns.isLeaseHeld("kube-scheduler") {
@@ -52,14 +52,14 @@ func (ns *Nodes) startBinder() {
 		AddFunc: func(any) { b.requestPass() }, UpdateFunc: func(any, any) { b.requestPass() }, DeleteFunc: func(any) { b.requestPass() },
 	})
 	b.pods = informer.GetStore()
-	ns.runUntilTestEnds(informer.RunWithContext, b.run)
+	ns.runUntilTestEnds(informer.RunWithContext, b.runBinder)
 }
 
-// requestPass makes the binder look at all pods again.
+// requestPass makes the binder check all pods again.
 func (b *binder) requestPass() { b.wake.Signal() }
 
-// run binds pods until ctx is done.
-func (b *binder) run(ctx context.Context) {
+// runBinder binds pods until ctx is done.
+func (b *binder) runBinder(ctx context.Context) {
 	for ctx.Err() == nil {
 		if b.bindPods(ctx) {
 			_ = b.wake.Wait(ctx) // The loop ends with ctx.
@@ -177,8 +177,9 @@ func requestsResources(pod *v1.Pod) bool {
 	})
 }
 
-// toleratingOldTaints returns a copy of a pod that tolerates the not-ready and unreachable taints, if the node is ready.
-// The taints are from before then. They stay if no controller removes them, and else for a moment.
+// toleratingOldTaints returns a copy of a pod. If the node is ready, the copy tolerates the not-ready and unreachable
+// taints, because they are older than the condition Ready. A controller removes them a moment later. Without a
+// controller they stay.
 func toleratingOldTaints(pod *v1.Pod, node *v1.Node) *v1.Pod {
 	pod = pod.DeepCopy()
 	if !isReady(node) {

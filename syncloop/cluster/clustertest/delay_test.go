@@ -24,13 +24,13 @@ func TestConfigure_SendDelay(t *testing.T) {
 		2 * time.Second: {"running 0", "running 1 last=OOMKilled"},
 	} {
 		t.Run(delay.String(), func(t *testing.T) {
-			simulate(t, clustertest.Config{Configure: func(c *cluster.Config) { c.Node.Statuses.SendDelay = delay }}, nil, func(h *harness) {
+			runInBubble(t, clustertest.Config{Configure: func(c *cluster.Config) { c.Node.Statuses.SendDelay = delay }}, nil, func(h *harness) {
 				ctx, cancel := context.WithCancel(h.Context())
 				defer cancel()
 				stream, err := h.server.Client("node-0").PodFeed().Watch(ctx, apiserver.WatchOptions{})
 				require.NoError(h, err)
 				defer stream.Close()
-				h.create(podtest.Pod("a").Container("c", podtest.Runs(20*time.Second), podtest.IsOOMKilled(), podtest.Then(podtest.RunsForever(), podtest.StartsAfter(time.Second))))
+				h.createPods(podtest.Pod("a").Container("c", podtest.Runs(20*time.Second), podtest.IsOOMKilled(), podtest.Then(podtest.RunsForever(), podtest.StartsAfter(time.Second))))
 				var got []string
 				for len(got) < len(want) {
 					e, err := stream.Next(ctx)

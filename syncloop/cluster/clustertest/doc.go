@@ -51,7 +51,7 @@
 // # Faults
 //
 //   - Stop and Start of a Node restart its agent while its containers keep running. Lose also reports what a
-//     control plane reports after 40 s, and EvictPods does what it does after 300 s. A lost node comes back with Start.
+//     control plane reports after 40 s, and EvictPods deletes the pods, as it does after 300 s. A lost node comes back with Start.
 //     Machine().LoseAll() between Stop and Start is the restart of a machine: its containers are gone.
 //   - A node that a client deletes while its agent runs registers again. A kubelet does not. Stop the node first.
 //   - nodes.Node("node-0").Cluster().Node() is the running node. Its Evict fails one pod as under memory pressure.
@@ -59,7 +59,7 @@
 //   - To fill a node, create pods with podtest.Requests that are bound to it (podtest.Pod(name).Node("node-0")), or set
 //     a small Node.Scheduling.Capacity in Config.Configure. Capacity["nvidia.com/gpu"] adds an extended resource: the
 //     node counts it for podtest.Limits("nvidia.com/gpu=1"), and the containers get no devices.
-//   - Node.Statuses.SendDelay in Config.Configure lets the node skip statuses, as readers of a real node can miss
+//   - Node.Statuses.SendDelay in Config.Configure lets the node skip statuses, because readers of a real node can miss
 //     them. An operator that reads only State.Terminated then misses the exit of a container that starts again.
 //
 // # Scripts

@@ -21,17 +21,17 @@ var figureNodes = flag.Int("figure-nodes", 10, "number of nodes of TestFigures_N
 //	go test -run TestFigures_Nodes -v . -figure-nodes 1000
 func TestFigures_Nodes(t *testing.T) {
 	began := time.Now()
-	simulate(t, clustertest.Config{Nodes: *figureNodes}, nil, func(h *harness) {
+	runInBubble(t, clustertest.Config{Nodes: *figureNodes}, nil, func(h *harness) {
 		var pods []*podtest.PodBuilder
 		for i := range 3 * *figureNodes {
 			pods = append(pods, podtest.Pod(fmt.Sprint("pod-", i)).Container("c"))
 		}
-		h.create(pods...)
+		h.createPods(pods...)
 		time.Sleep(4 * time.Minute)
 		running := 0
 		for _, n := range h.nodes.All() {
 			for _, pod := range h.server.Admin().Pods(n.Name()) {
-				if pod.Status.Phase == v1.PodRunning && condition(pod, v1.PodReady).Status == v1.ConditionTrue {
+				if pod.Status.Phase == v1.PodRunning && findCondition(pod, v1.PodReady).Status == v1.ConditionTrue {
 					running++
 				}
 			}

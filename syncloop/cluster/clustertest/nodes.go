@@ -26,8 +26,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// registrationTimeout is how long Start waits for the registration of each node. readyTimeout is how long it then waits
-// until all nodes are ready.
+// registrationTimeout is the time in which each node must register. readyTimeout is the time after the last registration
+// in which Start waits for ready nodes.
 const (
 	registrationTimeout = time.Minute
 	readyTimeout        = 10 * time.Second
@@ -39,11 +39,11 @@ type Config struct {
 	Server *rest.Config
 	// Nodes is the number of nodes; zero means one.
 	Nodes int
-	// Prefix and the number of a node are its name; empty means "node-".
+	// Prefix is followed by the number of the node in its name. Empty means "node-".
 	Prefix string
 	// Binding decides whether pods are bound to the nodes. Zero means BindWithoutScheduler.
 	Binding Binding
-	// Tainting decides whether the taints of the nodes follow their conditions, as the node lifecycle controller does it.
+	// Tainting decides whether the taints of the nodes follow their conditions, as with the node lifecycle controller.
 	// Zero means TaintWithoutController.
 	Tainting Tainting
 	// Configure, if set, may change the configuration of each node right before the node is made. The default capacity
@@ -51,7 +51,7 @@ type Config struct {
 	Configure func(*cluster.Config)
 }
 
-// Binding says who binds pods to nodes.
+// Binding decides which component binds pods to nodes.
 type Binding uint8
 
 const (
@@ -129,8 +129,8 @@ func (ns *Nodes) isLeaseHeld(name string) bool {
 	return held
 }
 
-// runUntilTestEnds starts functions, each on a goroutine of its own. At the end of the test it ends their context and
-// waits for them.
+// runUntilTestEnds starts each function on its own goroutine. At the end of the test it cancels their context and waits
+// for them.
 func (ns *Nodes) runUntilTestEnds(functions ...func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -143,9 +143,10 @@ func (ns *Nodes) runUntilTestEnds(functions ...func(context.Context)) {
 	})
 }
 
-// newInformer returns an informer of all objects of a kind. It logs errors to the test: the handler of client-go
-// waits after each error, with a time of the last error that all tests of the process share. In a testing/synctest
-// bubble, whose clock begins in the year 2000, that wait is decades long after an error outside of the bubble.
+// newInformer returns an informer of all objects of a kind. Its errors go to the log of the test and not to the handler
+// of client-go. That handler waits after each error, and all tests of the process share the time of its last error. The
+// clock of a testing/synctest bubble begins in the year 2000, so that the wait after an error outside of the bubble is
+// decades long.
 func (ns *Nodes) newInformer(resources string, example runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
 	informer := cache.NewSharedInformer(cache.NewListWatchFromClient(ns.admin.core, resources, metav1.NamespaceAll, fields.Everything()), example, 0)
 	logError := func(_ context.Context, _ *cache.Reflector, err error) {
@@ -160,8 +161,8 @@ func (ns *Nodes) newInformer(resources string, example runtime.Object, handler c
 	return informer
 }
 
-// connectNodes sets the function that connects a node: directly to a server in memory, or else over connections that
-// all nodes share.
+// connectNodes sets the function that connects a node. A node connects directly to a server in memory. All nodes share
+// the connections to another server.
 func (ns *Nodes) connectNodes() error {
 	if memory, ok := ns.config.Server.Transport.(apiservertest.Transport); ok {
 		ns.connect = func(name string) (apiserver.Server, error) { return memory.Server().Client(name), nil }
@@ -208,7 +209,7 @@ type Node struct {
 // Name returns the name of the node.
 func (n *Node) Name() string { return n.name }
 
-// Machine returns the runtime of the node, which runs on while the node is stopped.
+// Machine returns the runtime of the node. The runtime continues while the agent of the node is stopped.
 func (n *Node) Machine() *memory.Runtime { return n.machine }
 
 // Cluster returns the joined node, or nil while the node is stopped.
@@ -289,8 +290,8 @@ func (n *Node) waitForRegistration() {
 	}
 }
 
-// waitUntilReady waits until the node is ready, or until the deadline. A node whose configuration does not let it
-// become ready is no failure.
+// waitUntilReady waits until the node is ready, or until the deadline. It does not fail the test after the deadline,
+// because the configuration of a node may keep it from becoming ready.
 func (n *Node) waitUntilReady(deadline time.Time) {
 	ctx := context.Background()
 	for !isReady(n.Cluster().Object()) {
@@ -305,10 +306,10 @@ func isReady(node *v1.Node) bool {
 	return node != nil && slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue })
 }
 
-// Lose stops the agent of the node, and reports what the node lifecycle controller reports when a node has not renewed
-// its lease for 40 s: the condition Ready of the node is Unknown, the node has the unreachable taints, and its pods are
-// not ready. EvictPods does what follows after 300 s. Start lets the node come back. A node lifecycle controller of the
-// server, as in kind, agrees with Lose: 40 s later it comes to the same result itself.
+// Lose stops the agent of the node and makes the reports of the node lifecycle controller about a node that has not
+// renewed its lease for 40 s. The condition Ready of the node is Unknown, the node has the unreachable taints, and its
+// pods are not ready. EvictPods deletes the pods, as the control plane does after 300 s. Start starts the agent again. If
+// the server has a node lifecycle controller, as in kind, that controller makes the same reports 40 s later.
 func (n *Node) Lose() {
 	n.nodes.t.Helper()
 	n.Stop()

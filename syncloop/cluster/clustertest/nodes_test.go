@@ -35,8 +35,9 @@ type harness struct {
 	nodes  *clustertest.Nodes
 }
 
-// simulate runs a test in a bubble, where time passes only when all wait. prepare, if set, runs before the nodes start.
-func simulate(t *testing.T, config clustertest.Config, prepare func(h *harness), test func(h *harness)) {
+// runInBubble runs a test in a bubble, where time passes only while all goroutines wait. prepare, if set, runs before the
+// nodes start.
+func runInBubble(t *testing.T, config clustertest.Config, prepare func(h *harness), test func(h *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &harness{T: t, server: apiservertest.New(apiservertest.Config{})}
 		if prepare != nil {
@@ -52,8 +53,8 @@ func restConfig(server *apiservertest.Server) *rest.Config {
 	return &rest.Config{Host: "http://memory", Transport: server.RoundTripper()}
 }
 
-// create creates pods and lets a minute pass, in a bubble.
-func (h *harness) create(pods ...*podtest.PodBuilder) {
+// createPods creates pods and waits a minute of virtual time.
+func (h *harness) createPods(pods ...*podtest.PodBuilder) {
 	h.Helper()
 	for _, b := range pods {
 		_, err := h.server.Admin().CreatePod(b.Build(h))
@@ -62,8 +63,8 @@ func (h *harness) create(pods ...*podtest.PodBuilder) {
 	time.Sleep(time.Minute)
 }
 
-// shows returns the node, phase and readiness of each pod.
-func (h *harness) shows(names ...string) string {
+// describePods returns the node, phase and readiness of each pod.
+func (h *harness) describePods(names ...string) string {
 	h.Helper()
 	var all []string
 	for _, name := range names {
@@ -72,12 +73,12 @@ func (h *harness) shows(names ...string) string {
 			all = append(all, name+" gone")
 			continue
 		}
-		all = append(all, strings.Join(strings.Fields(fmt.Sprint(name, " ", pod.Spec.NodeName, " ", pod.Status.Phase, " ", condition(pod, v1.PodReady).Status)), " "))
+		all = append(all, strings.Join(strings.Fields(fmt.Sprint(name, " ", pod.Spec.NodeName, " ", pod.Status.Phase, " ", findCondition(pod, v1.PodReady).Status)), " "))
 	}
 	return strings.Join(all, ", ")
 }
 
-func condition(pod *v1.Pod, kind v1.PodConditionType) (c v1.PodCondition) {
+func findCondition(pod *v1.Pod, kind v1.PodConditionType) (c v1.PodCondition) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == kind {
 			return c
@@ -90,16 +91,16 @@ func oneCPU(config *cluster.Config) {
 	config.Node.Scheduling.Capacity[v1.ResourceCPU] = resource.MustParse("1")
 }
 
-// heavy is a pod that needs most of a cpu.
-func heavy(name string) *podtest.PodBuilder {
+// podWithRequest returns a pod that requests 800m CPU.
+func podWithRequest(name string) *podtest.PodBuilder {
 	return podtest.Pod(name).GracePeriod(time.Second).Container("c", podtest.Requests("cpu=800m"))
 }
 
 // TestStartNodes: pods are spread over the nodes, each node runs only its own pods, and the nodes are ready.
 func TestStartNodes(t *testing.T) {
-	simulate(t, clustertest.Config{Nodes: 2}, nil, func(h *harness) {
-		h.create(podtest.Pod("a").Container("c"), podtest.Pod("b").Container("c"), podtest.Pod("d").Container("c", podtest.Exits(1)))
-		assert.Equal(h, "a node-0 Running True, b node-1 Running True, d node-0 Running False", h.shows("a", "b", "d"))
+	runInBubble(t, clustertest.Config{Nodes: 2}, nil, func(h *harness) {
+		h.createPods(podtest.Pod("a").Container("c"), podtest.Pod("b").Container("c"), podtest.Pod("d").Container("c", podtest.Exits(1)))
+		assert.Equal(h, "a node-0 Running True, b node-1 Running True, d node-0 Running False", h.describePods("a", "b", "d"))
 		for i, want := range [][]string{{"a", "d"}, {"b"}} {
 			n := h.nodes.All()[i]
 			var names []string
@@ -119,13 +120,13 @@ func TestStartNodes(t *testing.T) {
 // TestBind_Unschedulable, in a bubble: a pod that fits on no node says why, and is bound when there is room. Two pods that are
 // created at once do not get the same room.
 func TestBind_Unschedulable(t *testing.T) {
-	simulate(t, clustertest.Config{Configure: oneCPU}, nil, func(h *harness) {
-		h.create(heavy("a"), heavy("b"))
+	runInBubble(t, clustertest.Config{Configure: oneCPU}, nil, func(h *harness) {
+		h.createPods(podWithRequest("a"), podWithRequest("b"))
 		cordon := func(on bool) {
 			require.NoError(h, h.server.Admin().EditNode("node-0", func(node *v1.Node) { node.Spec.Unschedulable = on }))
 		}
-		assert.Equal(h, "a node-0 Running True, b Pending", h.shows("a", "b"))
-		scheduled := condition(h.server.Admin().Pod("default", "b"), v1.PodScheduled)
+		assert.Equal(h, "a node-0 Running True, b Pending", h.describePods("a", "b"))
+		scheduled := findCondition(h.server.Admin().Pod("default", "b"), v1.PodScheduled)
 		assert.Equal(h, v1.PodReasonUnschedulable, scheduled.Reason)
 		assert.Regexp(h, "^0/1 nodes are available: .* OutOfcpu: ", scheduled.Message)
 		writes := 0
@@ -137,25 +138,25 @@ func TestBind_Unschedulable(t *testing.T) {
 		assert.Equal(h, 1, writes, "the same reason is written once")
 		require.NoError(h, h.server.Admin().DeletePod("default", "a", -1))
 		time.Sleep(time.Minute)
-		assert.Equal(h, "a gone, b node-0 Running True", h.shows("a", "b"))
+		assert.Equal(h, "a gone, b node-0 Running True", h.describePods("a", "b"))
 		cordon(true)
 		time.Sleep(time.Second) // The node sees it.
-		h.create(podtest.Pod("c").Container("c"))
-		assert.Equal(h, "c Pending", h.shows("c"))
+		h.createPods(podtest.Pod("c").Container("c"))
+		assert.Equal(h, "c Pending", h.describePods("c"))
 		cordon(false)
 		time.Sleep(time.Minute)
-		assert.Equal(h, "c node-0 Running True", h.shows("c"), "no event of a pod wakes the binder")
+		assert.Equal(h, "c node-0 Running True", h.describePods("c"), "no event of a pod wakes the binder")
 	})
 }
 
 // TestBind_NotOurs: a pod of another scheduler, with a gate, or that is being deleted is not bound.
 func TestBind_NotOurs(t *testing.T) {
-	simulate(t, clustertest.Config{}, nil, func(h *harness) {
-		h.create(
+	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
+		h.createPods(
 			podtest.Pod("other").Container("c").Edit(func(pod *v1.Pod) { pod.Spec.SchedulerName = "other" }),
 			podtest.Pod("gated").Container("c").Edit(func(pod *v1.Pod) { pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x/y"}} }),
 		)
-		assert.Equal(h, "other Pending, gated Pending", h.shows("other", "gated"))
+		assert.Equal(h, "other Pending, gated Pending", h.describePods("other", "gated"))
 		assert.Empty(h, h.server.Admin().Pod("default", "gated").Status.Conditions)
 	})
 }
@@ -172,32 +173,32 @@ func TestBind_Scheduler(t *testing.T) {
 		{clustertest.BindAlways, 10 * time.Second, "a node-0 Running True"},
 		{clustertest.BindNever, time.Hour, "a Pending"},
 	} {
-		simulate(t, clustertest.Config{Binding: c.binding}, func(h *harness) {
+		runInBubble(t, clustertest.Config{Binding: c.binding}, func(h *harness) {
 			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"}}
 			lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = new(int32(15)), &metav1.MicroTime{Time: time.Now().Add(-c.age)}
 			_, err := h.server.Admin().Create(context.Background(), lease)
 			require.NoError(h, err)
 		}, func(h *harness) {
-			h.create(podtest.Pod("a").Container("c"))
-			assert.Equal(h, c.want, h.shows("a"))
+			h.createPods(podtest.Pod("a").Container("c"))
+			assert.Equal(h, c.want, h.describePods("a"))
 		})
 	}
 }
 
 // TestNode_Stop, in a bubble: while the agent is stopped, containers run on and the server hears nothing. The next agent finds them.
 func TestNode_Stop(t *testing.T) {
-	simulate(t, clustertest.Config{}, nil, func(h *harness) {
-		h.create(podtest.Pod("a").Container("c", podtest.Runs(10*time.Minute)))
+	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
+		h.createPods(podtest.Pod("a").Container("c", podtest.Runs(10*time.Minute)))
 		n := h.nodes.All()[0]
 		n.Stop()
 		n.Stop()
 		assert.Nil(h, n.Cluster())
-		h.create(podtest.Pod("b").Container("c"))
-		assert.Equal(h, "a node-0 Running True, b Pending", h.shows("a", "b"), "no node is left for b")
+		h.createPods(podtest.Pod("b").Container("c"))
+		assert.Equal(h, "a node-0 Running True, b Pending", h.describePods("a", "b"), "no node is left for b")
 		n.Start()
 		n.Start()
 		time.Sleep(time.Minute)
-		assert.Equal(h, "a node-0 Running True, b node-0 Running True", h.shows("a", "b"))
+		assert.Equal(h, "a node-0 Running True, b node-0 Running True", h.describePods("a", "b"))
 		assert.Zero(h, h.server.Admin().Pod("default", "a").Status.ContainerStatuses[0].RestartCount)
 		assert.Len(h, n.Machine().Snapshot(), 2)
 	})
@@ -205,11 +206,11 @@ func TestNode_Stop(t *testing.T) {
 
 // TestNode_Lose: a lost node is unreachable and its pods are not ready. New pods are bound to the other node.
 func TestNode_Lose(t *testing.T) {
-	simulate(t, clustertest.Config{Nodes: 2, Prefix: "n"}, nil, func(h *harness) {
-		h.create(podtest.Pod("a").Container("c"), podtest.Pod("b").Container("c"))
+	runInBubble(t, clustertest.Config{Nodes: 2, Prefix: "n"}, nil, func(h *harness) {
+		h.createPods(podtest.Pod("a").Container("c"), podtest.Pod("b").Container("c"))
 		h.nodes.Node("n0").Lose()
-		h.create(podtest.Pod("d").Container("c"))
-		assert.Equal(h, "a n0 Running False, b n1 Running True, d n1 Running True", h.shows("a", "b", "d"))
+		h.createPods(podtest.Pod("d").Container("c"))
+		assert.Equal(h, "a n0 Running False, b n1 Running True, d n1 Running True", h.describePods("a", "b", "d"))
 		lost := h.server.Admin().Node("n0")
 		taints := map[v1.TaintEffect]string{}
 		for _, taint := range lost.Spec.Taints {
@@ -256,7 +257,7 @@ func TestStart_Failures(t *testing.T) {
 // before the bubble does not make the informers wait in it.
 func TestStart_FailedWatch(t *testing.T) {
 	utilruntime.HandleError(errors.New("an error before the bubble"))
-	simulate(t, clustertest.Config{}, nil, func(h *harness) {
+	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
 		var clears []func()
 		for _, verb := range []string{"list", "watch"} {
 			clears = append(clears, h.server.Inject(apiservertest.Fault{Verb: verb, Err: apierrors.NewInternalError(errors.New("broken"))}))
@@ -267,23 +268,23 @@ func TestStart_FailedWatch(t *testing.T) {
 			clear()
 		}
 		time.Sleep(time.Minute)
-		h.create(podtest.Pod("a").Container("web"))
-		assert.Equal(h, "a node-0 Running True", h.shows("a"))
+		h.createPods(podtest.Pod("a").Container("web"))
+		assert.Equal(h, "a node-0 Running True", h.describePods("a"))
 	})
 }
 
 // TestMachine_SetScript, in a bubble: a script of one machine has precedence over the scripts of pods, until it is removed.
 func TestMachine_SetScript(t *testing.T) {
-	simulate(t, clustertest.Config{Nodes: 2}, nil, func(h *harness) {
+	runInBubble(t, clustertest.Config{Nodes: 2}, nil, func(h *harness) {
 		web := memory.Selector{Namespace: "default", Container: "web"}
 		h.nodes.Node("node-0").Machine().SetScript(web, memory.Script{Runs: []memory.Run{{Exit: 1}}})
 		once := func(name string) *podtest.PodBuilder {
 			return podtest.Pod(name).RestartPolicy(v1.RestartPolicyNever).Container("web")
 		}
-		h.create(once("a"), once("b"))
-		assert.Equal(h, "a node-0 Failed False, b node-1 Running True", h.shows("a", "b"))
+		h.createPods(once("a"), once("b"))
+		assert.Equal(h, "a node-0 Failed False, b node-1 Running True", h.describePods("a", "b"))
 		h.nodes.Node("node-0").Machine().SetScript(web, memory.Script{})
-		h.create(once("d"))
-		assert.Equal(h, "d node-0 Running True", h.shows("d"))
+		h.createPods(once("d"))
+		assert.Equal(h, "d node-0 Running True", h.describePods("d"))
 	})
 }

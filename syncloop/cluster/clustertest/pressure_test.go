@@ -20,14 +20,14 @@ import (
 func TestConfigure_Pressure(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1 << 30}
 	evict := p.Configure(eviction.Settings{Hard: map[string]string{"memory.available": "100Mi"}}, eviction.Policy{})
-	simulate(t, clustertest.Config{Configure: func(c *cluster.Config) { evict(&c.Node) }}, nil, func(h *harness) {
-		h.create(
+	runInBubble(t, clustertest.Config{Configure: func(c *cluster.Config) { evict(&c.Node) }}, nil, func(h *harness) {
+		h.createPods(
 			podtest.Pod("a").GracePeriod(time.Second).Container("c", podtest.Uses("memory=300Mi")),
 			podtest.Pod("b").GracePeriod(time.Second).Container("c", podtest.UsesMemory(2*time.Minute, "900Mi")),
 		)
-		require.Equal(h, "a node-0 Running True, b node-0 Running True", h.shows("a", "b"))
+		require.Equal(h, "a node-0 Running True, b node-0 Running True", h.describePods("a", "b"))
 		time.Sleep(2 * time.Minute)
-		assert.Equal(h, "a node-0 Running True, b node-0 Failed False", h.shows("a", "b"))
+		assert.Equal(h, "a node-0 Running True, b node-0 Failed False", h.describePods("a", "b"))
 		assert.Equal(h, "Evicted", h.server.Admin().Pod("default", "b").Status.Reason)
 		assert.Equal(h, v1.ConditionTrue, nodeCondition(h.server.Admin().Node("node-0"), v1.NodeMemoryPressure))
 		assert.Equal(h, v1.ConditionTrue, nodeCondition(h.server.Admin().Node("node-0"), v1.NodeReady))

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// Tainting says whether Start keeps the taints of its nodes as their conditions are.
+// Tainting decides whether Start updates the taints of its nodes when their conditions change.
 type Tainting uint8
 
 const (
@@ -33,8 +33,8 @@ var ownedTaints = []string{
 	v1.TaintNodeMemoryPressure, v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable,
 }
 
-// desiredTaints returns the taints of a node that the node lifecycle controller would set now, after the taints of
-// others. A taint that the node has stays as it is.
+// desiredTaints returns the taints that the node should have. Taints of other owners are first. The taints that the node
+// lifecycle controller would set follow. A taint that the node already has stays unchanged.
 func desiredTaints(node *v1.Node, now metav1.Time) []v1.Taint {
 	var owned []v1.Taint
 	add := func(key string, effects ...v1.TaintEffect) {
@@ -76,7 +76,7 @@ func desiredTaints(node *v1.Node, now metav1.Time) []v1.Taint {
 	return taints
 }
 
-// updateTaints sets the desired taints of a node. It reads the node again if the node has changed in between.
+// updateTaints sets the desired taints of a node. It reads the node again after a conflict.
 func (a *admin) updateTaints(ctx context.Context, name string) error {
 	const maxConflicts = 5
 	for conflicts := 0; ; conflicts++ {
@@ -96,7 +96,7 @@ func (a *admin) updateTaints(ctx context.Context, name string) error {
 	}
 }
 
-// tainter keeps the taints of the nodes of a test as their conditions are, as the node lifecycle controller does.
+// tainter updates the taints of the nodes of a test when their conditions change, as the node lifecycle controller does.
 type tainter struct {
 	nodes    *Nodes
 	executor executor.Executor
@@ -108,8 +108,8 @@ type tainter struct {
 	}
 }
 
-// startTainter keeps the taints of the nodes until the end of the test, unless a controller manager does so. It returns
-// after the first check of all nodes.
+// startTainter starts the tainter until the end of the test, unless a controller manager sets the taints. Config.Tainting
+// decides. It returns after the first check of all nodes.
 func (ns *Nodes) startTainter() {
 	ns.t.Helper()
 	if ns.config.Tainting == TaintWithoutController && ns.isLeaseHeld("kube-controller-manager") {
@@ -129,11 +129,11 @@ func (ns *Nodes) startTainter() {
 	t := &tainter{nodes: ns, executor: real, wake: real.NewEvent()}
 	t.mu.changed = map[string]bool{}
 	informer := ns.newInformer("nodes", &v1.Node{}, cache.ResourceEventHandlerFuncs{AddFunc: t.checkNode, UpdateFunc: func(_, o any) { t.checkNode(o) }})
-	ns.runUntilTestEnds(informer.RunWithContext, t.run)
+	ns.runUntilTestEnds(informer.RunWithContext, t.runTainter)
 }
 
-// checkNode requests an update of the taints of a node, if they are not the desired ones and the node is one of the
-// test.
+// checkNode requests an update of the taints of a node if the node belongs to the test and its taints are not the desired
+// ones.
 func (t *tainter) checkNode(o any) {
 	node := o.(*v1.Node)
 	isOfTest := slices.ContainsFunc(t.nodes.all, func(n *Node) bool { return n.name == node.Name })
@@ -149,7 +149,7 @@ func (t *tainter) requestUpdate(name string) {
 	t.wake.Signal()
 }
 
-// takeChanged returns the nodes that have changed, and forgets them.
+// takeChanged returns the changed nodes and removes them from the set.
 func (t *tainter) takeChanged() map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,9 +158,9 @@ func (t *tainter) takeChanged() map[string]bool {
 	return changed
 }
 
-// run updates taints until ctx is done. After an error it tries again later. A Node object that does not exist has no
-// taints: the node registers again.
-func (t *tainter) run(ctx context.Context) {
+// runTainter updates taints until ctx is done. It retries after an error. It skips a node whose Node object does not
+// exist: the node registers again.
+func (t *tainter) runTainter(ctx context.Context) {
 	for t.wake.Wait(ctx) == nil {
 		failed := false
 		for _, name := range slices.Sorted(maps.Keys(t.takeChanged())) {
@@ -183,8 +183,8 @@ func toleratesForever(pod *v1.Pod) bool {
 	return len(syncloop.UntoleratedTaints(pod, []v1.Taint{unreachable}, unreachable.Effect)) == 0
 }
 
-// evictPods does what the taint eviction controller does with the pods of a node that is unreachable for longer than
-// they tolerate: they get the condition DisruptionTarget and are deleted.
+// evictPods evicts the pods of an unreachable node, as the taint eviction controller does after their tolerationSeconds.
+// Each pod gets the condition DisruptionTarget and is then deleted.
 func (a *admin) evictPods(ctx context.Context, name string) error {
 	pods, err := a.listPods(ctx, name)
 	if err != nil {

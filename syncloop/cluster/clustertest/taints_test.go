@@ -32,7 +32,7 @@ func taintsOf(taints []v1.Taint) string {
 	return strings.Join(all, " ")
 }
 
-func (h *harness) taints(node string) string {
+func (h *harness) nodeTaints(node string) string {
 	h.Helper()
 	return taintsOf(h.server.Admin().Node(node).Spec.Taints)
 }
@@ -79,33 +79,33 @@ func TestTainting(t *testing.T) {
 	own := func(c *cluster.Config) {
 		c.Node.Scheduling.Taints = []v1.Taint{{Key: "own", Effect: v1.TaintEffectNoSchedule}}
 	}
-	simulate(t, clustertest.Config{Nodes: 2, Binding: clustertest.BindNever, Configure: own}, nil, func(h *harness) {
+	runInBubble(t, clustertest.Config{Nodes: 2, Binding: clustertest.BindNever, Configure: own}, nil, func(h *harness) {
 		n := h.nodes.Node("node-1")
-		assert.Equal(h, "own:NoSchedule", h.taints("node-1"))
+		assert.Equal(h, "own:NoSchedule", h.nodeTaints("node-1"))
 		n.Lose()
-		assert.Equal(h, "own:NoSchedule unreachable:NoSchedule unreachable:NoExecute", h.taints("node-1"))
-		assert.Equal(h, "own:NoSchedule", h.taints("node-0"))
+		assert.Equal(h, "own:NoSchedule unreachable:NoSchedule unreachable:NoExecute", h.nodeTaints("node-1"))
+		assert.Equal(h, "own:NoSchedule", h.nodeTaints("node-0"))
 		time.Sleep(time.Hour)
-		assert.Equal(h, "own:NoSchedule unreachable:NoSchedule unreachable:NoExecute", h.taints("node-1"))
+		assert.Equal(h, "own:NoSchedule unreachable:NoSchedule unreachable:NoExecute", h.nodeTaints("node-1"))
 		n.Start()
 		time.Sleep(time.Minute)
-		assert.Equal(h, "own:NoSchedule", h.taints("node-1"))
+		assert.Equal(h, "own:NoSchedule", h.nodeTaints("node-1"))
 		require.NoError(h, h.server.Admin().EditNode("node-1", func(node *v1.Node) { node.Spec.Unschedulable = true }))
 		time.Sleep(time.Second)
-		assert.Equal(h, "own:NoSchedule unschedulable:NoSchedule", h.taints("node-1"))
+		assert.Equal(h, "own:NoSchedule unschedulable:NoSchedule", h.nodeTaints("node-1"))
 	})
 }
 
 // TestTainting_Outage, in a bubble: an update that fails is tried again.
 func TestTainting_Outage(t *testing.T) {
-	simulate(t, clustertest.Config{}, nil, func(h *harness) {
+	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
 		clear := h.server.Inject(apiservertest.Fault{Verb: "patch", Resource: "nodes", Err: apierrors.NewInternalError(errors.New("broken"))})
 		require.NoError(h, h.server.Admin().EditNode("node-0", func(node *v1.Node) { node.Spec.Unschedulable = true }))
 		time.Sleep(time.Minute)
-		assert.Empty(h, h.taints("node-0"))
+		assert.Empty(h, h.nodeTaints("node-0"))
 		clear()
 		time.Sleep(time.Minute)
-		assert.Equal(h, "unschedulable:NoSchedule", h.taints("node-0"))
+		assert.Equal(h, "unschedulable:NoSchedule", h.nodeTaints("node-0"))
 	})
 }
 
@@ -122,15 +122,15 @@ func TestTainting_Controller(t *testing.T) {
 		{clustertest.TaintNever, 20 * time.Second, "not-ready:NoSchedule"},
 	} {
 		t.Run(fmt.Sprint(c.tainting, c.age), func(t *testing.T) {
-			simulate(t, clustertest.Config{Tainting: c.tainting}, func(h *harness) {
+			runInBubble(t, clustertest.Config{Tainting: c.tainting}, func(h *harness) {
 				lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-controller-manager"}}
 				lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = new(int32(15)), &metav1.MicroTime{Time: time.Now().Add(-c.age)}
 				_, err := h.server.Admin().Create(context.Background(), lease)
 				require.NoError(h, err)
 			}, func(h *harness) {
-				h.create(podtest.Pod("a").Container("c"))
-				assert.Equal(h, "a node-0 Running True", h.shows("a"))
-				assert.Equal(h, c.want, h.taints("node-0"))
+				h.createPods(podtest.Pod("a").Container("c"))
+				assert.Equal(h, "a node-0 Running True", h.describePods("a"))
+				assert.Equal(h, c.want, h.nodeTaints("node-0"))
 			})
 		})
 	}
@@ -144,8 +144,8 @@ func TestNode_EvictPods(t *testing.T) {
 			pod.Spec.Tolerations = []v1.Toleration{{Key: v1.TaintNodeUnreachable, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: seconds}}
 		}
 	}
-	simulate(t, clustertest.Config{}, nil, func(h *harness) {
-		h.create(podtest.Pod("a").GracePeriod(time.Second).Container("c").Edit(tolerating(new(int64(300)))),
+	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
+		h.createPods(podtest.Pod("a").GracePeriod(time.Second).Container("c").Edit(tolerating(new(int64(300)))),
 			podtest.Pod("b").GracePeriod(time.Second).Container("c"), podtest.Pod("d").Container("c").Edit(tolerating(nil)))
 		n := h.nodes.Node("node-0")
 		n.Lose()
@@ -157,12 +157,12 @@ func TestNode_EvictPods(t *testing.T) {
 			require.NotNil(h, pod, name)
 			assert.Equal(h, terminating, pod.DeletionTimestamp != nil, name)
 			if terminating {
-				assert.Equal(h, "DeletionByTaintManager", condition(pod, v1.DisruptionTarget).Reason)
+				assert.Equal(h, "DeletionByTaintManager", findCondition(pod, v1.DisruptionTarget).Reason)
 			}
 		}
 		n.Start()
 		time.Sleep(time.Minute)
-		assert.Equal(h, "a gone, b gone, d node-0 Running True", h.shows("a", "b", "d"))
+		assert.Equal(h, "a gone, b gone, d node-0 Running True", h.describePods("a", "b", "d"))
 	})
 }
 
@@ -171,10 +171,10 @@ func TestStart_NotReady(t *testing.T) {
 	notReady := func(c *cluster.Config) {
 		c.Node.Runtime.(*memory.Runtime).SetStatus(runtime.RuntimeStatus{RuntimeMessage: "broken"})
 	}
-	simulate(t, clustertest.Config{Configure: notReady}, nil, func(h *harness) {
+	runInBubble(t, clustertest.Config{Configure: notReady}, nil, func(h *harness) {
 		assert.Equal(h, v1.ConditionFalse, nodeCondition(h.server.Admin().Node("node-0"), v1.NodeReady))
-		assert.Equal(h, "not-ready:NoSchedule not-ready:NoExecute", h.taints("node-0"))
-		h.create(podtest.Pod("a").Container("c"))
-		assert.Equal(h, "a Pending", h.shows("a"))
+		assert.Equal(h, "not-ready:NoSchedule not-ready:NoExecute", h.nodeTaints("node-0"))
+		h.createPods(podtest.Pod("a").Container("c"))
+		assert.Equal(h, "a Pending", h.describePods("a"))
 	})
 }
