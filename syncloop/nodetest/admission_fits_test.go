@@ -55,19 +55,19 @@ func TestFits_IsWhatAdmissionDecides(t *testing.T) {
 			}
 			b.Run(0)
 			for uid, fits := range predictions {
-				if got, want := became(b, uid), foretold(fits); got != want {
+				if got, want := podOutcome(b, uid), fitsOutcome(fits); got != want {
 					r.Fatalf("%s: Fits said %v\ngot  %s\nwant %s", uid, fits, got, want)
 				}
 			}
-			within(r, b)
+			checkAllocated(r, b)
 		}
 		b.Stop()
 	})
 }
 
-// became returns the outcome of a pod: admitted, waiting, or rejected for a reason.
-func became(b *nodetest.Simulation, uid types.UID) string {
-	switch phase, reason, _ := strings.Cut(state(b, uid), " "); {
+// podOutcome returns the outcome of a pod: admitted, waiting, or rejected for a reason.
+func podOutcome(b *nodetest.Simulation, uid types.UID) string {
+	switch phase, reason, _ := strings.Cut(podState(b, uid), " "); {
 	case reason == syncloop.ReasonAdmissionDeferred || reason == v1.PodReasonUnschedulable:
 		return "waits"
 	case phase == string(v1.PodFailed):
@@ -75,11 +75,11 @@ func became(b *nodetest.Simulation, uid types.UID) string {
 	case phase == string(v1.PodPending) || phase == string(v1.PodRunning):
 		return "admitted"
 	}
-	return state(b, uid)
+	return podState(b, uid)
 }
 
-// foretold is what the answer of Fits foretells.
-func foretold(fits error) string {
+// fitsOutcome returns the outcome that the error of Fits predicts.
+func fitsOutcome(fits error) string {
 	var fit *syncloop.FitError
 	if !errors.As(fits, &fit) || fit.SchedulingOnly() {
 		return "admitted"
@@ -103,8 +103,8 @@ func requireInvalid(r *rapid.T, fits, err error) {
 	}
 }
 
-// within: never more is allocated than there is.
-func within(r *rapid.T, b *nodetest.Simulation) {
+// checkAllocated fails if more of a resource is allocated than is allocatable.
+func checkAllocated(r *rapid.T, b *nodetest.Simulation) {
 	allocatable, allocated := b.Node().Scheduling().Allocatable(), b.Node().Scheduling().Allocated()
 	for name, used := range allocated {
 		if most, ok := allocatable[name]; ok && used.Cmp(most) > 0 {
@@ -136,7 +136,7 @@ func drawnNode(r *rapid.T) (config node.Config, wait bool) {
 
 // drawnPod has some of everything that admission looks at.
 func drawnPod(r *rapid.T, name string, priorities bool) *v1.Pod {
-	p := pod(name, []string{"serve"})
+	p := newPod(name, []string{"serve"})
 	p.Spec.TerminationGracePeriodSeconds = new(int64(rapid.IntRange(1, 40).Draw(r, "grace")))
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0": rapid.SampledFrom([]string{"run=forever ignore-term", "run=forever", "run=20s"}).Draw(r, "script")}
 	p.Spec.Containers[0].Resources.Requests = v1.ResourceList{
@@ -160,12 +160,12 @@ func drawnPod(r *rapid.T, name string, priorities bool) *v1.Pod {
 	if priorities && one(2, "priority") {
 		p.Spec.Priority = new(int32(rapid.IntRange(-1, 1).Draw(r, "value")))
 	}
-	spoil(p, one)
+	makeUnfit(p, one)
 	return p
 }
 
-// spoil has a pod not fit on any node of drawnNode, now and then.
-func spoil(p *v1.Pod, one func(int, string) bool) {
+// makeUnfit sometimes changes a pod so that it fits on no node of drawnNode.
+func makeUnfit(p *v1.Pod, one func(int, string) bool) {
 	if one(12, "selector") {
 		p.Spec.NodeSelector = map[string]string{"disk": "hdd", "zone": "a"}
 	}

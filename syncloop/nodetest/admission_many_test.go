@@ -30,7 +30,7 @@ func TestMany_NineThousandManifests(t *testing.T) {
 	}})
 	pods := make([]*v1.Pod, n)
 	for i := range pods {
-		p := pod(fmt.Sprint("p", i), []string{"serve"})
+		p := newPod(fmt.Sprint("p", i), []string{"serve"})
 		p.UID, p.Spec.Containers[0].Image = types.UID(p.Name), "one:1" // Which is pulled once.
 		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1m")}
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: int32(1000 + i)}}

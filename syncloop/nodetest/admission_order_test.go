@@ -44,8 +44,8 @@ func TestFull_Order(t *testing.T) {
 			Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}, WhenFull: syncloop.Wait},
 		}})
 		for range 40 {
-			c.act()
-			c.steps(time.Duration(c.IntN(4000)) * time.Millisecond)
+			c.takeAction()
+			c.runSteps(time.Duration(c.IntN(4000)) * time.Millisecond)
 		}
 		for range 200 {
 			if c.waitingNow(); len(c.waiting) == 0 {
@@ -58,12 +58,12 @@ func TestFull_Order(t *testing.T) {
 	}
 }
 
-// act does something to the node.
-func (c *crowd) act() {
+// takeAction applies pods, deletes a pod, or replaces a crashed agent.
+func (c *crowd) takeAction() {
 	switch n := c.IntN(10); {
 	case n < 6:
 		for range 1 + c.IntN(3) {
-			c.apply()
+			c.applyPod()
 		}
 	case n < 8 && len(c.pods) > 0:
 		gone := c.IntN(len(c.pods))
@@ -78,9 +78,9 @@ func (c *crowd) act() {
 	}
 }
 
-// apply has a pod come that runs for some seconds.
-func (c *crowd) apply() {
-	p := pod(fmt.Sprint("p", c.came), []string{"serve"})
+// applyPod applies a pod that runs for some seconds.
+func (c *crowd) applyPod() {
+	p := newPod(fmt.Sprint("p", c.came), []string{"serve"})
 	c.came++
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	p.Spec.TerminationGracePeriodSeconds = new(int64(1 + c.IntN(8)))
@@ -91,22 +91,22 @@ func (c *crowd) apply() {
 	c.Apply(p)
 }
 
-// steps lets time pass, and checks all that must hold after each step.
-func (c *crowd) steps(d time.Duration) {
+// runSteps runs the node step by step for d and calls checkOrder after each step.
+func (c *crowd) runSteps(d time.Duration) {
 	for end := c.Now().Add(d); c.Now().Before(end); {
 		c.StepUntil(end)
-		c.check()
+		c.checkOrder()
 	}
 	c.Run(0)
-	c.check()
-	if first := c.first(); first != nil && c.Node().Health().Waiting == nil {
+	c.checkOrder()
+	if first := c.firstWaiting(); first != nil && c.Node().Health().Waiting == nil {
 		used := c.Node().Scheduling().Allocated()
 		require.Greater(c.t, used.Cpu().Value()+cpuOf(first), int64(cpus), "seed %d at %s: %s is the first to wait, and fits", c.seed, c.Now(), first.Name)
 	}
 }
 
-// check compares who waits with who waited before.
-func (c *crowd) check() {
+// checkOrder compares the waiting pods with the pods that waited before this step.
+func (c *crowd) checkOrder() {
 	before := c.waiting
 	begun := c.waitingNow()
 	running := int64(0)
@@ -144,8 +144,8 @@ func (c *crowd) waitingNow() (begun map[types.UID]bool) {
 	return begun
 }
 
-// first is the pod that has to be admitted before all others.
-func (c *crowd) first() *v1.Pod {
+// firstWaiting returns the waiting pod that must be admitted first.
+func (c *crowd) firstWaiting() *v1.Pod {
 	var waiting []*v1.Pod
 	for _, p := range c.pods {
 		if c.waiting[p.UID] {
@@ -166,8 +166,8 @@ func cpuOf(p *v1.Pod) int64 {
 // finds no node, until it is admitted.
 func TestFull_Condition(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1, WhenFull: syncloop.Wait}}})
-	b.Apply(pod("first", []string{"serve"}))
-	b.Apply(pod("second", []string{"serve"}))
+	b.Apply(newPod("first", []string{"serve"}))
+	b.Apply(newPod("second", []string{"serve"}))
 	scheduled := func() string {
 		for _, c := range b.Pod("second").Status.Conditions {
 			if c.Type == v1.PodScheduled {

@@ -27,10 +27,10 @@ func TestPreemption_NeedsNoWaiting(t *testing.T) {
 				Scheduling: node.SchedulingConfig{WhenFull: full, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
 			}})
 			for name, cpu := range map[string]string{"low": "1", "lower": "2", "other": "1"} {
-				b.Apply(stubborn(name, cpu))
+				b.Apply(podIgnoringTerm(name, cpu))
 			}
 			b.Run(5 * time.Second)
-			urgent := stubborn("urgent", "3")
+			urgent := podIgnoringTerm("urgent", "3")
 			assert.Error(t, b.Node().Scheduling().Fits(urgent))
 			assert.Error(t, b.Node().Scheduling().FitsWithout(urgent, "uid-lower"))
 			assert.NoError(t, b.Node().Scheduling().FitsWithout(urgent, "uid-lower", "uid-low", "uid-low", "unknown"))
@@ -40,10 +40,10 @@ func TestPreemption_NeedsNoWaiting(t *testing.T) {
 			b.Delete("uid-low")
 			b.Apply(urgent)
 			b.Run(10 * time.Second)
-			b.Apply(stubborn("thief", "1"))
-			assert.Equal(t, "Pending AdmissionDeferred", state(b, "uid-urgent"))
+			b.Apply(podIgnoringTerm("thief", "1"))
+			assert.Equal(t, "Pending AdmissionDeferred", podState(b, "uid-urgent"))
 			b.Run(15 * time.Second)
-			assert.Equal(t, "Pending AdmissionDeferred", state(b, "uid-urgent"), "the others have a grace of 30 s")
+			assert.Equal(t, "Pending AdmissionDeferred", podState(b, "uid-urgent"), "the others have a grace of 30 s")
 			b.Run(10 * time.Second)
 			b.AssertPhase("urgent", v1.PodRunning)
 			b.AssertPhase("other", v1.PodRunning)
@@ -59,9 +59,9 @@ func TestPreemption_NeedsNoWaiting(t *testing.T) {
 	}
 }
 
-// stubborn is a pod that takes all of its grace.
-func stubborn(name, cpu string) *v1.Pod {
-	p := pod(name, []string{"serve"})
+// podIgnoringTerm returns a pod that runs until the end of its grace period when it is stopped.
+func podIgnoringTerm(name, cpu string) *v1.Pod {
+	p := newPod(name, []string{"serve"})
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 	return p
@@ -70,7 +70,7 @@ func stubborn(name, cpu string) *v1.Pod {
 // TestPreemption_OfAPortAndAName: what a pod holds besides resources does not count either.
 func TestPreemption_OfAPortAndAName(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
-	held := stubborn("web", "0")
+	held := podIgnoringTerm("web", "0")
 	held.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	b.Apply(held)
 	b.Run(5 * time.Second)
@@ -93,14 +93,14 @@ func TestPreemption_InOneMoment(t *testing.T) {
 			b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
 				Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}}, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": fixed}},
 			}})
-			require.NoError(t, fixed.Replace([]*v1.Pod{stubborn("static", "1")}))
+			require.NoError(t, fixed.Replace([]*v1.Pod{podIgnoringTerm("static", "1")}))
 			fixed.SetComplete()
-			b.Apply(stubborn("low", "1"))
-			b.Apply(stubborn("lower", "1"))
+			b.Apply(podIgnoringTerm("low", "1"))
+			b.Apply(podIgnoringTerm("lower", "1"))
 			b.Run(5 * time.Second)
 			asked := func(gone ...types.UID) string {
 				var fit *syncloop.FitError
-				if !errors.As(b.Node().Scheduling().FitsWithout(stubborn("second", "1"), gone...), &fit) {
+				if !errors.As(b.Node().Scheduling().FitsWithout(podIgnoringTerm("second", "1"), gone...), &fit) {
 					return "fits"
 				}
 				return map[bool]string{true: "waits", false: "refused"}[fit.Waits]
@@ -109,7 +109,7 @@ func TestPreemption_InOneMoment(t *testing.T) {
 			assert.Equal(t, "refused", asked())
 			end(b, "uid-low")
 			assert.Equal(t, "waits", asked())
-			b.Apply(stubborn("first", "1"))
+			b.Apply(podIgnoringTerm("first", "1"))
 			for range 2 {
 				assert.Equal(t, "refused", asked("uid-low"))
 				assert.Equal(t, "waits", asked("uid-lower"))
@@ -128,13 +128,13 @@ func TestPreemption_OfOneThatWaits(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
 		Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}, WhenFull: syncloop.Wait},
 	}})
-	b.Apply(stubborn("low", "1"))
-	b.Apply(stubborn("waits", "2"))
+	b.Apply(podIgnoringTerm("low", "1"))
+	b.Apply(podIgnoringTerm("waits", "2"))
 	b.Run(5 * time.Second)
-	require.Error(t, b.Node().Scheduling().Fits(stubborn("second", "1")), "the other is before it")
+	require.Error(t, b.Node().Scheduling().Fits(podIgnoringTerm("second", "1")), "the other is before it")
 	b.Delete("uid-waits")
 	for range 2 {
-		require.NoError(t, b.Node().Scheduling().Fits(stubborn("second", "1")))
+		require.NoError(t, b.Node().Scheduling().Fits(podIgnoringTerm("second", "1")))
 		b.RunUntilIdle()
 	}
 	b.Stop()

@@ -35,15 +35,15 @@ func TestBackoff_RS11_IM4_PerNode(t *testing.T) {
 			b.Apply(podOf("missing", "run=forever"))
 			b.Run(30 * time.Minute)
 			b.Stop()
-			restarts := between(t, b.Transcript(), "pod default/crash", "StartContainer", 7)
+			restarts := delaysBetween(t, b.Transcript(), "pod default/crash", "StartContainer", 7)
 			assert.Equal(t, "0s "+tc.restarts, restarts, "the first restart does not wait")
-			assert.Equal(t, tc.pulls, between(t, b.Transcript(), "pod default/missing", "event Pulling:", 6))
+			assert.Equal(t, tc.pulls, delaysBetween(t, b.Transcript(), "pod default/missing", "event Pulling:", 6))
 		})
 	}
 }
 
-// between lists the first delays between lines of a pod.
-func between(t *testing.T, transcript, pod, what string, count int) string {
+// delaysBetween returns the first delays between lines of a pod in the transcript.
+func delaysBetween(t *testing.T, transcript, pod, what string, count int) string {
 	var delays []string
 	var last time.Duration
 	ours := false
@@ -69,7 +69,7 @@ func between(t *testing.T, transcript, pod, what string, count int) string {
 func TestBackoff_SL31_TheNextTryIsWhenItIsSaid(t *testing.T) {
 	chance := func() float64 { return 0.999 }
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Jitter: chance}})
-	b.Apply(pod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
+	b.Apply(newPod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
 	waits := func() (message string) {
 		p, ok := b.Node().Pod("uid-web")
 		require.True(t, ok)
@@ -84,7 +84,7 @@ func TestBackoff_SL31_TheNextTryIsWhenItIsSaid(t *testing.T) {
 	until := b.Now().Add(6 * time.Second)
 	assert.Equal(t, "back-off 10s restarting failed container=c0 pod=web_default(uid-web), next try at "+until.UTC().Format(time.RFC3339), waits())
 	assert.Contains(t, b.Transcript(), "4s  event BackOff: Back-off restarting failed container c0 in pod web_default, next try in 10s\n")
-	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 6s: it terminated with exit code 3 (Error)`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Running: container "c0" waits: CrashLoopBackOff, next try in 6s: it terminated with exit code 3 (Error)`, explanationSentence(t, b, "uid-web"))
 	e, _ := b.Node().Explain("uid-web")
 	assert.Equal(t, until, e.Next.At)
 	b.Run(6*time.Second - time.Millisecond)
@@ -109,7 +109,7 @@ func TestBackoff_SL31_TheNextTryIsWhenItIsSaid(t *testing.T) {
 // runtime has a record of its exit. So the delay counts from the exit before that one.
 func TestBackoff_RS9_LivenessFailsAgainAndAgain(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0.liveness": "fail"}
 	p.Spec.Containers[0].LivenessProbe = tcpProbe(5)
 	b.Apply(p)

@@ -28,7 +28,7 @@ func BenchmarkSimulation(b *testing.B) {
 
 func busyPod(i int) *v1.Pod {
 	commands := [][]string{{"serve"}, {"serve"}, {"serve"}, {"sleep", "60"}, {"sh", "-c", "sleep 5; exit 1"}}
-	p := pod(fmt.Sprintf("pod-%02d", i), commands[i%len(commands)])
+	p := newPod(fmt.Sprintf("pod-%02d", i), commands[i%len(commands)])
 	p.Spec.InitContainers = []v1.Container{{Name: "init", Image: "init:1", Command: []string{"sleep", "1"}}}
 	return p
 }
@@ -47,7 +47,7 @@ func BenchmarkHour(b *testing.B) {
 }
 
 func richPod() *v1.Pod {
-	p := pod("rich", []string{"serve"}, []string{"serve"}, []string{"serve"}, []string{"serve"}, []string{"sleep", "600"})
+	p := newPod("rich", []string{"serve"}, []string{"serve"}, []string{"serve"}, []string{"serve"}, []string{"sleep", "600"})
 	for i := range 4 {
 		c := v1.Container{Name: fmt.Sprintf("i%d", i), Image: "init:1", Command: []string{"sleep", "1"}}
 		if i%2 == 0 {

@@ -51,7 +51,7 @@ func cgroupFile(dir *cgroupstest.Dir, path string) string {
 
 // limitedPod returns a Burstable pod with a limit of cpu and memory.
 func limitedPod(name, cpu, memory string) *v1.Pod {
-	p := sized(name, "500m", memory, 1)
+	p := sizedPod(name, "500m", memory, 1)
 	p.Spec.Containers[0].Resources.Limits[v1.ResourceCPU] = resource.MustParse(cpu)
 	return p
 }
@@ -363,7 +363,7 @@ func TestCgroups_CG13_EarlierPod(t *testing.T) {
 	p.Generation = 1
 	b.Apply(p)
 	b.Run(time.Second)
-	before := running(b.Machine())
+	before := runningContainers(b.Machine())
 	require.Len(t, before, 1)
 	require.Empty(t, dir.Groups())
 
@@ -382,7 +382,7 @@ func TestCgroups_CG13_EarlierPod(t *testing.T) {
 	b.Run(time.Minute)
 	assert.Equal(t, []string{"200000", "314572800"}, values())
 	assert.Equal(t, "allocated 500m has 500m/300Mi shares 512 memory 300", resizeOf(t, b, "web"))
-	assert.Equal(t, before, running(b.Machine()))
+	assert.Equal(t, before, runningContainers(b.Machine()))
 	for event, count := range map[string]int{"StopContainer": 0, "StopSandbox": 0, "RunSandbox": 1, "event ResizeCompleted": 1, "event ResizeError": 0, "event FailedToCreatePodContainer": 0} {
 		assert.Equal(t, count, strings.Count(b.Transcript(), event), event)
 	}

@@ -32,7 +32,7 @@ func TestCgroups_CG43_UnchangedReadsNothing(t *testing.T) {
 		c.Hooks.Workers.Synced = func(s podworkers.Synced) { syncs[s.UID]++ }
 		c.Sync.Resync = 10_000 * time.Hour
 	})
-	pods := []*v1.Pod{limitedPod("burstable", "1", "200Mi"), pod("besteffort", []string{"serve"}), limitedPod("guaranteed", "500m", "200Mi")}
+	pods := []*v1.Pod{limitedPod("burstable", "1", "200Mi"), newPod("besteffort", []string{"serve"}), limitedPod("guaranteed", "500m", "200Mi")}
 	for _, p := range pods {
 		b.Apply(p)
 	}
@@ -98,7 +98,7 @@ func TestAllocatedResources_RZ14_SavesOfThousandPods(t *testing.T) {
 	for i := range pods {
 		b.Apply(smallPod(fmt.Sprint("p", i)))
 	}
-	b.Apply(pod("free", []string{"serve"}))
+	b.Apply(newPod("free", []string{"serve"}))
 	b.Run(time.Minute)
 	assert.Len(t, saved.saves, pods)
 	t.Logf("%d bytes for each pod, without the header of the file", saved.bytes/pods)

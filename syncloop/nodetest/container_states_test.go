@@ -56,40 +56,40 @@ type keeping struct {
 
 func newKeeping(t *testing.T, seed uint64) *keeping {
 	k := &keeping{t: t, root: filepath.Join(t.TempDir(), "containers"), next: &states{}}
-	k.open()
+	k.openCheckpoint()
 	k.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
 		Pods: node.PodsConfig{ContainerStates: k.next}, Jitter: func() float64 { return 0.9 }, // Probes of an older container begin late.
 	}})
 	return k
 }
 
-func (k *keeping) open() {
+func (k *keeping) openCheckpoint() {
 	k.t.Helper()
 	c, err := checkpoint.NewContainers(checkpoint.Config{Root: k.root, Log: slog.New(slog.NewTextHandler(k.t.Output(), nil))})
 	require.NoError(k.t, err)
 	k.next.Containers = c
 }
 
-// restart kills the agent where it stands and starts another.
-func (k *keeping) restart() {
+// restartAgent crashes the agent and starts another one.
+func (k *keeping) restartAgent() {
 	k.t.Helper()
 	k.Crash()
-	k.open()
+	k.openCheckpoint()
 	k.Start()
 }
 
-// first is the status of the only pod.
-func (k *keeping) first() v1.PodStatus {
+// firstStatus returns the status of the only pod.
+func (k *keeping) firstStatus() v1.PodStatus {
 	k.t.Helper()
 	pods := k.Node().Pods()
 	require.Len(k.t, pods, 1)
 	return pods[0].Status
 }
 
-// sick is a job whose liveness probe fails after a while, again and again, and
-// which exits with 0 when the node stops it.
-func sick() *v1.Pod {
-	p := pod("job", []string{"work"})
+// podFailingLiveness returns a job whose liveness probe fails again and again after some seconds. It exits with 0 when
+// the node stops it.
+func podFailingLiveness() *v1.Pod {
+	p := newPod("job", []string{"work"})
 	p.Annotations = map[string]string{
 		"memory.podkeel.dev/c0":          "run=forever exit=0",
 		"memory.podkeel.dev/c0.liveness": "ok for=3s; fail",
@@ -105,11 +105,11 @@ func sick() *v1.Pod {
 // succeeded: its crash loop goes on.
 func TestReasons_OurKillIsNoSuccess(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Apply(sick())
+	k.Apply(podFailingLiveness())
 	var said []string
 	for range 300 {
 		k.Run(time.Second)
-		status := k.first()
+		status := k.firstStatus()
 		require.Equal(t, v1.PodRunning, status.Phase, "%+v", status.ContainerStatuses)
 		c := status.ContainerStatuses[0]
 		require.Nil(t, c.State.Terminated)
@@ -133,15 +133,15 @@ func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
 	stops := 0
 	for after := range 80 {
 		k := newKeeping(t, 1)
-		k.Apply(sick())
+		k.Apply(podFailingLiveness())
 		k.Run(5 * time.Second) // The second attempt runs, and will be held after its end.
 		for range after {
 			k.StepUntil(k.Now().Add(100 * time.Millisecond))
 		}
 		before := k.Transcript()
-		k.restart()
+		k.restartAgent()
 		k.Run(2 * time.Minute)
-		status := k.first()
+		status := k.firstStatus()
 		require.Equal(t, v1.PodRunning, status.Phase, "crashed after %d steps", after)
 		require.Greater(t, status.ContainerStatuses[0].RestartCount, int32(2))
 		if strings.Count(before, "StopContainer c0") == 2 && !strings.Contains(before, "attempt=2") {
@@ -152,8 +152,8 @@ func TestReasons_OurKillIsNoSuccessAfterACrash(t *testing.T) {
 	assert.Greater(t, stops, 3, "the crash has to come between")
 }
 
-func (k *keeping) condition() string {
-	c := k.first().ContainerStatuses[0]
+func (k *keeping) describeReadiness() string {
+	c := k.firstStatus().ContainerStatuses[0]
 	return fmt.Sprintf("started=%t ready=%t", *c.Started, c.Ready)
 }
 
@@ -161,18 +161,18 @@ func (k *keeping) condition() string {
 // publishes which was started again.
 func TestContainerStates_ReadyAfterARestart(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Apply(slow("etcd"))
+	k.Apply(slowPod("etcd"))
 	k.Run(5 * time.Second)
-	require.Equal(t, "started=false ready=false", k.condition())
+	require.Equal(t, "started=false ready=false", k.describeReadiness())
 	k.Run(time.Minute)
-	require.Equal(t, "started=true ready=true", k.condition())
+	require.Equal(t, "started=true ready=true", k.describeReadiness())
 	for range 3 {
-		k.restart()
+		k.restartAgent()
 		var all []string
 		for range 40 {
 			k.Run(100 * time.Millisecond)
 			if pods := k.Node().Pods(); len(pods) == 1 && len(pods[0].Status.ContainerStatuses) == 1 {
-				if s := k.condition(); len(all) == 0 || all[len(all)-1] != s {
+				if s := k.describeReadiness(); len(all) == 0 || all[len(all)-1] != s {
 					all = append(all, s)
 				}
 			}
@@ -185,22 +185,22 @@ func TestContainerStates_ReadyAfterARestart(t *testing.T) {
 // It is believed until its probe says otherwise, and no longer.
 func TestContainerStates_TheProbeVerifiesAgain(t *testing.T) {
 	k := newKeeping(t, 1)
-	p := slow("etcd")
+	p := slowPod("etcd")
 	p.Annotations["memory.podkeel.dev/c0.readiness"] = "ok for=60s; fail"
 	k.Apply(p)
 	k.Run(50 * time.Second)
-	require.Equal(t, "started=true ready=true", k.condition())
+	require.Equal(t, "started=true ready=true", k.describeReadiness())
 	k.Crash()
 	k.Run(30 * time.Second) // It fails meanwhile.
-	k.open()
+	k.openCheckpoint()
 	k.Start()
 	k.Run(time.Second)
-	assert.Equal(t, "started=true ready=true", k.condition())
+	assert.Equal(t, "started=true ready=true", k.describeReadiness())
 	k.Run(20 * time.Second)
-	assert.Equal(t, "started=true ready=false", k.condition())
-	k.restart()
+	assert.Equal(t, "started=true ready=false", k.describeReadiness())
+	k.restartAgent()
 	k.Run(time.Second)
-	assert.Equal(t, "started=true ready=false", k.condition(), "what had become worse is known")
+	assert.Equal(t, "started=true ready=false", k.describeReadiness(), "what had become worse is known")
 	k.Stop()
 }
 
@@ -208,19 +208,19 @@ func TestContainerStates_TheProbeVerifiesAgain(t *testing.T) {
 // same pod that was made while no agent was there.
 func TestContainerStates_AnotherContainer(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Apply(slow("etcd"))
+	k.Apply(slowPod("etcd"))
 	k.Run(time.Minute)
-	require.Equal(t, "started=true ready=true", k.condition())
-	require.NoError(t, k.Machine().ExitContainer(newest(t, k, "etcd", "c0"), 1))
-	k.restart()
+	require.Equal(t, "started=true ready=true", k.describeReadiness())
+	require.NoError(t, k.Machine().ExitContainer(newestContainer(t, k, "etcd", "c0"), 1))
+	k.restartAgent()
 	k.Run(5 * time.Second)
-	assert.Equal(t, "started=false ready=false", k.condition())
+	assert.Equal(t, "started=false ready=false", k.describeReadiness())
 	k.Stop()
 }
 
-// wavers is a pod that is ready, is not ready for a while, and is ready from then on.
-func wavers() *v1.Pod {
-	p := pod("web", []string{"serve"})
+// waveringPod returns a pod that is ready, then not ready, and then ready until its end.
+func waveringPod() *v1.Pod {
+	p := newPod("web", []string{"serve"})
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": "ok for=3s; fail for=3s; ok"}
 	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}, PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1}
 	return p
@@ -251,11 +251,11 @@ func TestContainerStates_WhatIsPutOffIsMadeUpFor(t *testing.T) {
 			k := newKeeping(t, 1)
 			k.next.now = func() time.Duration { return k.Now().Sub(nodetest.Epoch) }
 			k.next.full = func() bool { return test.full(k.next.now()) }
-			k.Apply(wavers())
+			k.Apply(waveringPod())
 			k.Run(45 * time.Second)
-			require.Equal(t, "started=true ready=true", k.condition())
+			require.Equal(t, "started=true ready=true", k.describeReadiness())
 			assert.Equal(t, test.want, k.next.said)
-			k.restart()
+			k.restartAgent()
 			assert.Equal(t, []string{"started=true ready=true"}, k.conditionsFor(2*time.Second))
 			k.Stop()
 		})
@@ -265,7 +265,7 @@ func TestContainerStates_WhatIsPutOffIsMadeUpFor(t *testing.T) {
 // A probe that wavers does not wear the disk down.
 func TestContainerStates_WritesAreBounded(t *testing.T) {
 	k := newKeeping(t, 1)
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	var script []string
 	for range 150 {
 		script = append(script, "ok for=2s", "fail for=2s")
@@ -285,7 +285,7 @@ func TestContainerStates_WritesAreBounded(t *testing.T) {
 // The stored container states are removed with the pod, and when the pod has terminated.
 func TestContainerStates_GoWithThePod(t *testing.T) {
 	k := newKeeping(t, 1)
-	p := slow("etcd")
+	p := slowPod("etcd")
 	k.Apply(p)
 	k.Run(time.Minute)
 	uids, err := k.next.Pods(func(types.UID) bool { return true }, 10)
@@ -293,7 +293,7 @@ func TestContainerStates_GoWithThePod(t *testing.T) {
 	require.Len(t, uids, 1)
 	k.Crash()
 	k.Delete(p.UID)
-	k.open()
+	k.openCheckpoint()
 	k.Start()
 	k.Run(5 * time.Minute)
 	uids, err = k.next.Pods(func(types.UID) bool { return true }, 10)

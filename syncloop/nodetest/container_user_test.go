@@ -36,16 +36,16 @@ func TestContainerUser_CS16_Restarts(t *testing.T) {
 	}{"always": {v1.RestartPolicyAlways, v1.PodRunning}, "never": {v1.RestartPolicyNever, v1.PodFailed}} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeping(t, 1)
-			p := pod("web", []string{"serve"})
+			p := newPod("web", []string{"serve"})
 			p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=20s exit=1"}
 			p.Spec.RestartPolicy = c.policy
 			p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: new(int64(1)), RunAsGroup: new(int64(2)), SupplementalGroups: []int64{4, 3}, FSGroup: new(int64(5))}
 			k.Apply(p)
 			want := []string{"1 2 [2 5 4 3]"}
 			assert.Equal(t, want, k.usersFor(3*time.Minute))
-			k.restart()
+			k.restartAgent()
 			assert.Equal(t, want, k.usersFor(3*time.Minute))
-			assert.Equal(t, c.phase, k.first().Phase)
+			assert.Equal(t, c.phase, k.firstStatus().Phase)
 			k.Stop()
 		})
 	}

@@ -62,16 +62,16 @@ func newRich(t *testing.T, end string) *rich {
 	known.ApplyConfigMap(settings)
 	r := &rich{recordedVolumes: newRecordedVolumes(inmemory.New(inmemory.Config{Objects: known})), end: end}
 	r.b = nodetest.New(t, nodetest.Config{Seed: 11, Node: node.Config{Volumes: node.VolumesConfig{Objects: known, Manager: r.recordedVolumes, Files: r.recordedVolumes}}})
-	p := define(t, everything)
+	p := decodePod(t, everything)
 	r.updated = p.DeepCopy()
 	r.updated.Spec.Containers[0].Image = "web:2"
 	r.b.Apply(p)
 	return r
 }
 
-// play plays the story until the caller stops it, and then applies the rest at once:
+// playStory plays the story until the caller stops it, and then applies the rest at once:
 // the desired pods do not depend on the agent.
-func (r *rich) play(until func() bool) {
+func (r *rich) playStory(until func() bool) {
 	run := func(to time.Duration) {
 		for end := nodetest.Epoch.Add(to); r.b.Now().Before(end) && !until(); {
 			r.b.StepUntil(end)
@@ -102,7 +102,7 @@ func TestCrash_I34_I35_I37_Rich(t *testing.T) {
 	for _, end := range []string{"none", "drop", "evict"} {
 		t.Run(end, func(t *testing.T) {
 			whole, first := newRich(t, end), 1
-			whole.play(func() bool {
+			whole.playStory(func() bool {
 				if end == "evict" && whole.b.Now().Before(nodetest.Epoch.Add(14*time.Second)) {
 					first = whole.b.Steps() // Until then it is the story of none.
 				}
@@ -123,23 +123,23 @@ func TestCrash_I34_I35_I37_Rich(t *testing.T) {
 
 func crashRich(t *testing.T, end string, k int) {
 	r := newRich(t, end)
-	r.play(func() bool { return r.b.Steps() >= k })
-	before := running(r.b.Machine())
+	r.playStory(func() bool { return r.b.Steps() >= k })
+	before := runningContainers(r.b.Machine())
 	at := r.b.Now()
 	r.b.Crash()
 	r.b.Start()
-	flaps := r.flaps(20 * time.Second)
+	flaps := r.countFlaps(20 * time.Second)
 	r.b.Run(40 * time.Second)
-	after := running(r.b.Machine())
+	after := runningContainers(r.b.Machine())
 	switch evicted := end == "evict" && !at.Before(nodetest.Epoch.Add(14*time.Second)); {
 	case end == "drop":
 		require.Empty(t, r.b.Machine().Snapshot(), "nothing is left of a pod that is not desired (I34)")
-		require.Empty(t, r.recordedVolumes.left())
-	case evicted && ended(r.b.Machine().SnapshotPod("rich")):
+		require.Empty(t, r.recordedVolumes.remainingPods())
+	case evicted && isStopped(r.b.Machine().SnapshotPod("rich")):
 		// It had ended, and a job that ended with 0 does not run again.
 	default:
-		require.Subset(t, []string{"rich/job", "rich/log", "rich/mesh", "rich/web"}, names(after))
-		require.Subset(t, names(after), []string{"rich/log", "rich/mesh", "rich/web"}, "the desired containers run")
+		require.Subset(t, []string{"rich/job", "rich/log", "rich/mesh", "rich/web"}, sortedNames(after))
+		require.Subset(t, sortedNames(after), []string{"rich/log", "rich/mesh", "rich/web"}, "the desired containers run")
 		require.LessOrEqual(t, flaps, 1, "it gets ready once, and is unready for the change of its image (PR-5)")
 	}
 	for name, id := range before {
@@ -150,8 +150,8 @@ func crashRich(t *testing.T, end string, k int) {
 	r.b.Stop()
 }
 
-// flaps lets time pass and counts how often the pod ceases to be ready.
-func (r *rich) flaps(d time.Duration) (n int) {
+// countFlaps runs the node for d and counts how often the pod stops being ready.
+func (r *rich) countFlaps(d time.Duration) (n int) {
 	ready := false
 	for end := r.b.Now().Add(d); r.b.Now().Before(end); {
 		r.b.Run(500 * time.Millisecond)

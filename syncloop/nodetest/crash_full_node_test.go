@@ -23,12 +23,12 @@ func limitedHarness(t *testing.T) *nodetest.Simulation {
 		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 		return p
 	}
-	short := asking(pod("short", []string{"serve"}), "1")
+	short := asking(newPod("short", []string{"serve"}), "1")
 	short.Spec.ActiveDeadlineSeconds = new(int64(5))
 	short.Spec.TerminationGracePeriodSeconds = new(int64(3))
 	short.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	b.Apply(short)
-	b.Apply(asking(pod("long", []string{"serve"}), "2"))
+	b.Apply(asking(newPod("long", []string{"serve"}), "2"))
 	return b
 }
 
@@ -40,7 +40,7 @@ func limitedStory(b *nodetest.Simulation, until func() bool) {
 		}
 	}
 	step(1300 * time.Millisecond)
-	third := pod("third", []string{"serve"})
+	third := newPod("third", []string{"serve"})
 	third.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1m")}
 	if b.Now().Before(nodetest.Epoch.Add(1300 * time.Millisecond)) {
 		return
@@ -61,11 +61,11 @@ func TestCrash_P23_I42_AtEveryStep(t *testing.T) {
 	for k := 1; k <= steps; k += crashStride(steps) {
 		b := limitedHarness(t)
 		limitedStory(b, func() bool { return b.Steps() >= k })
-		before := running(b.Machine())
+		before := runningContainers(b.Machine())
 		b.Crash()
 		b.Start()
 		b.Run(90 * time.Second)
-		after := running(b.Machine())
+		after := runningContainers(b.Machine())
 		require.NotContains(t, after, "short/c0", "the crash at step %d: its time is over", k)
 		require.Contains(t, after, "long/c0", "the crash at step %d", k)
 		if id, ok := before["long/c0"]; ok {

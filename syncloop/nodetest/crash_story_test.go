@@ -14,14 +14,14 @@ import (
 // crashStory is long enough to hold every kind of step: pods that come, fail,
 // finish, are removed with a grace that is used up, and come again.
 func crashStory(b *nodetest.Simulation, until func() bool) {
-	web := pod("web", []string{"serve"})
-	initial := pod("init", []string{"serve"})
+	web := newPod("web", []string{"serve"})
+	initial := newPod("init", []string{"serve"})
 	initial.Spec.InitContainers = []v1.Container{{Name: "i0", Image: "init:1", Command: []string{"sleep", "2"}}}
-	deaf := pod("deaf", []string{"serve"})
+	deaf := newPod("deaf", []string{"serve"})
 	deaf.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
-	job := pod("job", []string{"sleep", "3"})
+	job := newPod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
-	crash := pod("crash", []string{"sh", "-c", "sleep 2; exit 1"})
+	crash := newPod("crash", []string{"sh", "-c", "sleep 2; exit 1"})
 	acts := []struct {
 		at  time.Duration
 		act func()
@@ -81,14 +81,14 @@ func crashAt(t *testing.T, k int) {
 		}
 		return crashed
 	})
-	before := running(b.Machine())
+	before := runningContainers(b.Machine())
 	b.Crash()
 	b.Start()
 	b.Run(2 * time.Minute)
-	after := running(b.Machine())
-	require.Subset(t, []string{"web/c0", "init/c0", "crash/c0"}, names(after), "only desired containers run")
-	require.Contains(t, names(after), "web/c0")
-	require.Contains(t, names(after), "init/c0")
+	after := runningContainers(b.Machine())
+	require.Subset(t, []string{"web/c0", "init/c0", "crash/c0"}, sortedNames(after), "only desired containers run")
+	require.Contains(t, sortedNames(after), "web/c0")
+	require.Contains(t, sortedNames(after), "init/c0")
 	for name, id := range before {
 		if name == "init/c0" {
 			require.Equal(t, id, after[name], "a container of an unchanged pod is left alone (I35)")

@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// example is a pod with one container, whose image is named after it.
-func example(name string, command ...string) *v1.Pod {
+// examplePod returns a pod with one container. The name of its image is the name of the pod.
+func examplePod(name string, command ...string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c0", Image: name + ":1", Command: command}}},
@@ -28,7 +28,7 @@ func example(name string, command ...string) *v1.Pod {
 func ExampleNew() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{Seed: 1})
-	job := example("job", "sleep", "3")
+	job := examplePod("job", "sleep", "3")
 	job.Spec.RestartPolicy = "Never"
 	b.Apply(job)
 	b.Run(time.Minute)
@@ -56,7 +56,7 @@ func ExampleNew() {
 func ExampleSimulation_deletion() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
-	web := example("web", "serve")
+	web := examplePod("web", "serve")
 	web.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	b.Apply(web)
 	b.Run(10 * time.Second)
@@ -104,7 +104,7 @@ func ExampleSimulation_deletion() {
 func ExampleSimulation_Delete() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
-	web := example("web", "serve")
+	web := examplePod("web", "serve")
 	b.Apply(web)
 	b.Run(10 * time.Second)
 	b.Crash()
@@ -138,7 +138,7 @@ func ExampleSimulation_RunUntil() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
 	defer b.Stop()
-	b.Apply(example("job", "sleep", "90"))
+	b.Apply(examplePod("job", "sleep", "90"))
 	took := b.RunUntil(func() bool { return b.Status("job") == "1/1 Running restarts=1" })
 	fmt.Println("it runs again after", took)
 
@@ -160,10 +160,10 @@ func ExampleSimulation_AddNode() {
 	var t testing.B // In a test: its *testing.T.
 	edge := nodetest.New(&t, nodetest.Config{Node: node.Config{Name: "edge"}})
 	core := edge.AddNode(nodetest.Config{Node: node.Config{Name: "core"}})
-	edge.Apply(example("web", "serve"))
+	edge.Apply(examplePod("web", "serve"))
 	edge.Run(time.Minute)
 	edge.Crash() // A scheduler might now move the pod.
-	core.Apply(example("web", "serve"))
+	core.Apply(examplePod("web", "serve"))
 	core.Run(time.Minute)
 	core.Stop()
 	fmt.Println("edge:", edge.Status("web"))
@@ -179,7 +179,7 @@ func ExampleConfig_runtime() {
 	b := nodetest.New(&t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime {
 		return memory.New(memory.Config{Clock: clk, Images: []string{"web:1"}})
 	}})
-	b.Apply(example("web", "serve"))
+	b.Apply(examplePod("web", "serve"))
 	b.Run(time.Minute)
 	fmt.Println(b.Status("web"))
 	b.Stop()

@@ -19,7 +19,7 @@ import (
 // TestExplain_P14_P15_CrashLoop: the page of a container that crashes.
 func TestExplain_P14_P15_CrashLoop(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(pod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
+	b.Apply(newPod("web", []string{"sh", "-c", "sleep 2; exit 3"}))
 	b.Run(10 * time.Second)
 	e, ok := b.Node().ExplainByName("default", "web")
 	require.True(t, ok)
@@ -64,16 +64,16 @@ history
 func TestExplain_P3_ImagePull(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().FailPulls("web:1", errors.New("no such image"))
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(newPod("web", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Pending: container "c0" waits: ErrImagePull, next try in 9s: image web:1: image cannot be pulled: no such image`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Pending: container "c0" waits: ErrImagePull, next try in 9s: image web:1: image cannot be pulled: no such image`, explanationSentence(t, b, "uid-web"))
 	b.Run(20 * time.Second)
 	e, _ := b.Node().Explain("uid-web")
 	assert.Equal(t, `image pull back-off of container "c0" is over`, e.Next.Why)
 	assert.Equal(t, 9*time.Second, e.Next.At.Sub(b.Now()))
 	b.Machine().FailPulls("web:1", nil)
 	b.Run(10 * time.Second)
-	assert.Equal(t, `default/web is Running: its container runs and is ready`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Running: its container runs and is ready`, explanationSentence(t, b, "uid-web"))
 	e, _ = b.Node().Explain("uid-web")
 	assert.Empty(t, e.Waits)
 	assert.Equal(t, "the periodic resync", e.Next.Why)
@@ -83,11 +83,11 @@ func TestExplain_P3_ImagePull(t *testing.T) {
 // TestExplain_P21_Rejected: a pod that was refused says by whom and why.
 func TestExplain_P21_Rejected(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
-	b.Apply(pod("first", []string{"serve"}))
+	b.Apply(newPod("first", []string{"serve"}))
 	b.Run(time.Second)
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(newPod("web", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Failed: the node has rejected it, and does not try again: OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Failed: the node has rejected it, and does not try again: OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1`, explanationSentence(t, b, "uid-web"))
 	b.Delete("uid-web")
 	b.Run(time.Minute)
 	_, ok := b.Node().Explain("uid-web")
@@ -98,22 +98,22 @@ func TestExplain_P21_Rejected(t *testing.T) {
 // TestExplain_P18_Terminating: a pod that ends, from the order to its end.
 func TestExplain_P18_Terminating(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	web := static(1, 20)
+	web := staticPod(1, 20)
 	b.Apply(web)
 	b.Run(time.Second)
 	b.Delete(web.UID)
 	b.Run(5 * time.Second)
-	assert.Equal(t, `default/static is terminating: it is no longer desired; container "c0" still runs, with a grace of 20s`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/static is terminating: it is no longer desired; container "c0" still runs, with a grace of 20s`, explanationSentence(t, b, web.UID))
 	e, ok := b.Node().ExplainByName("default", "static")
 	require.True(t, ok, "it is no longer desired, and there all the same")
 	assert.Equal(t, "working", e.Doing)
 
 	// The same UID is desired again.
-	b.Apply(static(1, 20))
+	b.Apply(staticPod(1, 20))
 	b.Run(time.Second)
-	assert.Equal(t, `default/static is Pending: the earlier pod of its UID has to terminate first, and is terminating`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/static is Pending: the earlier pod of its UID has to terminate first, and is terminating`, explanationSentence(t, b, web.UID))
 	b.Run(time.Minute)
-	assert.Equal(t, `default/static is Running: its container runs and is ready`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/static is Running: its container runs and is ready`, explanationSentence(t, b, web.UID))
 	b.Delete(web.UID)
 	b.Run(time.Minute)
 	_, ok = b.Node().ExplainByName("default", "static")
@@ -125,7 +125,7 @@ func TestExplain_P18_Terminating(t *testing.T) {
 // check, and that a probe caused the restart of a container.
 func TestExplain_P10_P11_Probes(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	web := pod("web", []string{"serve"})
+	web := newPod("web", []string{"serve"})
 	web.Annotations = map[string]string{
 		"memory.podkeel.dev/c0.startup": "fail for=5s; ok", "memory.podkeel.dev/c0.readiness": "fail for=12s; ok", "memory.podkeel.dev/c0.liveness": "ok for=1m; fail",
 	}
@@ -136,9 +136,9 @@ func TestExplain_P10_P11_Probes(t *testing.T) {
 	c.LivenessProbe = &v1.Probe{ProbeHandler: handler, PeriodSeconds: 10}
 	b.Apply(web)
 	b.Run(4 * time.Second)
-	assert.Equal(t, `default/web is Running: container "c0" runs and has not started: its startup probe has not succeeded`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/web is Running: container "c0" runs and has not started: its startup probe has not succeeded`, explanationSentence(t, b, web.UID))
 	b.Run(5 * time.Second)
-	assert.Equal(t, `default/web is Running: container "c0" runs and is not ready: its readiness probe does not succeed`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/web is Running: container "c0" runs and is not ready: its readiness probe does not succeed`, explanationSentence(t, b, web.UID))
 	e, _ := b.Node().Explain(web.UID)
 	require.Len(t, e.Probes, 3)
 	assert.Contains(t, e.String(), `
@@ -148,7 +148,7 @@ probes
   startup of c0 succeeds for 3s
 `)
 	b.Run(10 * time.Second)
-	assert.Equal(t, `default/web is Running: its container runs and is ready`, sentence(t, b, web.UID))
+	assert.Equal(t, `default/web is Running: its container runs and is ready`, explanationSentence(t, b, web.UID))
 	b.Run(70 * time.Second)
 	e, _ = b.Node().Explain(web.UID)
 	assert.Contains(t, e.String(), "liveness probe of c0 fails\n")
@@ -160,9 +160,9 @@ probes
 func TestExplain_FullName(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
-	require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
+	require.NoError(t, files.Replace([]*v1.Pod{staticPod(1, 7)}))
 	b.Run(5 * time.Second)
-	require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
+	require.NoError(t, files.Replace([]*v1.Pod{staticPod(2, 7)}))
 	b.Run(time.Second)
 	e, ok := b.Node().ExplainByName("default", "static")
 	require.True(t, ok)
@@ -174,24 +174,24 @@ func TestExplain_FullName(t *testing.T) {
 // TestExplain_Node: causes outside of the pod.
 func TestExplain_Node(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sync: node.SyncConfig{MaxSyncs: 1}}})
-	b.Apply(pod("web", []string{"serve"}))
-	assert.False(t, explained(b, "uid-web"), "nothing has happened yet")
+	b.Apply(newPod("web", []string{"serve"}))
+	assert.False(t, hasExplanation(b, "uid-web"), "nothing has happened yet")
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
 	b.Run(time.Second)
-	assert.Equal(t, `default/web is Pending: its sandbox has not been created yet, next try in 2s: podsync: runtime: network is not ready: no CNI`, sentence(t, b, "uid-web"))
+	assert.Equal(t, `default/web is Pending: its sandbox has not been created yet, next try in 2s: podsync: runtime: network is not ready: no CNI`, explanationSentence(t, b, "uid-web"))
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
-	slow := pod("slow", []string{"serve"})
+	slow := newPod("slow", []string{"serve"})
 	slow.Annotations = map[string]string{"memory.podkeel.dev/c0": "start-delay=30s"}
 	b.Apply(slow)
 	b.Run(10 * time.Second)
-	b.Apply(pod("late", []string{"serve"}))
+	b.Apply(newPod("late", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, `default/late is Pending: the maximum number of pods is being synced`, sentence(t, b, "uid-late"))
-	assert.Equal(t, `default/slow is Pending: container "c0" waits: ContainerCreating: its image is being fetched, or it is being made`, sentence(t, b, "uid-slow"))
+	assert.Equal(t, `default/late is Pending: the maximum number of pods is being synced`, explanationSentence(t, b, "uid-late"))
+	assert.Equal(t, `default/slow is Pending: container "c0" waits: ContainerCreating: its image is being fetched, or it is being made`, explanationSentence(t, b, "uid-slow"))
 	b.Stop()
 }
 
-func explained(b *nodetest.Simulation, uid types.UID) bool {
+func hasExplanation(b *nodetest.Simulation, uid types.UID) bool {
 	_, ok := b.Node().Explain(uid)
 	return ok
 }

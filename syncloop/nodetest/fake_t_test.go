@@ -23,10 +23,10 @@ func (*tb) Name() string                      { return "fake" }
 func (f *tb) Cleanup(g func())                { f.cleanups = append(f.cleanups, g) }
 func (f *tb) Failed() bool                    { return f.failed }
 func (f *tb) FailNow()                        { f.failed = true; runtime.Goexit() }
-func (f *tb) Error(args ...any)               { f.note(fmt.Sprint(args...)) }
-func (f *tb) Errorf(format string, a ...any)  { f.note(fmt.Sprintf(format, a...)) }
-func (f *tb) Fatal(args ...any)               { f.note(fmt.Sprint(args...)); f.FailNow() }
-func (f *tb) Fatalf(format string, a ...any)  { f.note(fmt.Sprintf(format, a...)); f.FailNow() }
+func (f *tb) Error(args ...any)               { f.recordFailure(fmt.Sprint(args...)) }
+func (f *tb) Errorf(format string, a ...any)  { f.recordFailure(fmt.Sprintf(format, a...)) }
+func (f *tb) Fatal(args ...any)               { f.recordFailure(fmt.Sprint(args...)); f.FailNow() }
+func (f *tb) Fatalf(format string, a ...any)  { f.recordFailure(fmt.Sprintf(format, a...)); f.FailNow() }
 func (f *tb) Logf(format string, args ...any) { f.logged += fmt.Sprintf(format, args...) }
 
 // Helper marks the function that calls it, as package testing does.
@@ -34,13 +34,13 @@ func (f *tb) Helper() {
 	if f.helpers == nil {
 		f.helpers = map[string]bool{}
 	}
-	f.helpers[callers(2)[0].Function] = true
+	f.helpers[callerFrames(2)[0].Function] = true
 }
 
-// note keeps a failure with the place of the first caller that is no helper.
-func (f *tb) note(said string) {
+// recordFailure stores a failure with the place of the first caller that is no helper.
+func (f *tb) recordFailure(said string) {
 	f.failed, f.said, f.at = true, said, ""
-	for _, frame := range callers(3) {
+	for _, frame := range callerFrames(3) {
 		if !f.helpers[frame.Function] {
 			f.at = fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
 			return
@@ -48,7 +48,7 @@ func (f *tb) note(said string) {
 	}
 }
 
-func callers(skip int) (frames []runtime.Frame) {
+func callerFrames(skip int) (frames []runtime.Frame) {
 	var pcs [64]uintptr
 	list := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs[:])])
 	for {
@@ -60,8 +60,8 @@ func callers(skip int) (frames []runtime.Frame) {
 	}
 }
 
-// test runs a story as a test of its own and returns the outcome.
-func test(story func(t *tb)) *tb {
+// runStory runs a story as a test of its own and returns the outcome.
+func runStory(story func(t *tb)) *tb {
 	f := &tb{}
 	done := make(chan struct{})
 	go func() { // FailNow ends the goroutine.

@@ -25,8 +25,8 @@ import (
 
 // Pods and configurations that many tests use, and then what the tests read of a simulation.
 
-// pod is a pod with one container per command.
-func pod(name string, commands ...[]string) *v1.Pod {
+// newPod returns a pod with one container per command.
+func newPod(name string, commands ...[]string) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
 	for i, command := range commands {
 		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: fmt.Sprintf("c%d", i), Image: name + ":1", Command: command})
@@ -42,25 +42,24 @@ func podOf(name, script string) *v1.Pod {
 	}
 }
 
-// web is a pod that runs for ever and ends within its grace of 30 s only if it is
-// killed.
-func web(name string) *v1.Pod {
-	p := pod(name, []string{"sh", "-c", "trap '' TERM; sleep infinity"})
+// webPod returns a pod that runs until it is killed after its grace period of 30 s.
+func webPod(name string) *v1.Pod {
+	p := newPod(name, []string{"sh", "-c", "trap '' TERM; sleep infinity"})
 	return p
 }
 
-// heavy is a pod that takes a cpu, and ends when its grace is over.
-func heavy(name string, grace int64) *v1.Pod {
-	p := pod(name, []string{"serve"})
+// heavyPod returns a pod that requests one CPU and runs until the end of its grace period when it is stopped.
+func heavyPod(name string, grace int64) *v1.Pod {
+	p := newPod(name, []string{"serve"})
 	p.Spec.TerminationGracePeriodSeconds = &grace
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 	return p
 }
 
-// slow is a server with a startup probe that succeeds after a while.
-func slow(name string) *v1.Pod {
-	p := pod(name, []string{"serve"})
+// slowPod returns a server with a startup probe that succeeds after 10 s.
+func slowPod(name string) *v1.Pod {
+	p := newPod(name, []string{"serve"})
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0.startup": "fail for=10s; ok"}
 	handler := v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}
 	p.Spec.Containers[0].StartupProbe = &v1.Probe{ProbeHandler: handler, InitialDelaySeconds: 10, PeriodSeconds: 10, FailureThreshold: 24, TimeoutSeconds: 15, SuccessThreshold: 1}
@@ -68,18 +67,17 @@ func slow(name string) *v1.Pod {
 	return p
 }
 
-// static is a static pod as a file source would hand it over: each version of
-// its manifest has a UID of its own.
-func static(version int, grace int64) *v1.Pod {
-	p := pod("static", []string{"serve", fmt.Sprint(version)})
+// staticPod returns a static pod as a file source delivers it. Each version of its manifest has its own UID.
+func staticPod(version int, grace int64) *v1.Pod {
+	p := newPod("static", []string{"serve", fmt.Sprint(version)})
 	p.UID = types.UID(fmt.Sprintf("static-%d", version))
 	p.Spec.TerminationGracePeriodSeconds = &grace
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	return p
 }
 
-// define reads a manifest. Its pod comes from where ordinary pods come from.
-func define(t *testing.T, text string) *v1.Pod {
+// decodePod decodes a manifest. The pod is an ordinary pod and not a static pod.
+func decodePod(t *testing.T, text string) *v1.Pod {
 	t.Helper()
 	pods, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\n" + text))
 	require.NoError(t, err)
@@ -99,13 +97,13 @@ func withInit(p *v1.Pod, scripts ...string) *v1.Pod {
 			c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 		}
 		p.Spec.InitContainers = append(p.Spec.InitContainers, c)
-		answering(p, name, script)
+		setAnswers(p, name, script)
 	}
 	return p
 }
 
-// answering has a container's probe or hook answer as a script says.
-func answering(p *v1.Pod, what, answers string) *v1.Pod {
+// setAnswers sets the script by which a probe or hook of a container answers.
+func setAnswers(p *v1.Pod, what, answers string) *v1.Pod {
 	if p.Annotations == nil {
 		p.Annotations = map[string]string{}
 	}
@@ -126,8 +124,8 @@ func oneCPU() node.Config {
 	return node.Config{Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}}
 }
 
-// running maps pod/container to the IDs of what runs.
-func running(machine *memory.Runtime) map[string]string {
+// runningContainers returns the IDs of the running containers by pod/container.
+func runningContainers(machine *memory.Runtime) map[string]string {
 	ids := make(map[string]string)
 	for _, p := range machine.Snapshot() {
 		for _, c := range p.Containers {
@@ -150,8 +148,8 @@ func runningNow(b *nodetest.Simulation) (n int) {
 	return n
 }
 
-// names returns the keys of what running returns, sorted.
-func names(ids map[string]string) []string {
+// sortedNames returns the sorted keys of the result of runningContainers.
+func sortedNames(ids map[string]string) []string {
 	var list []string
 	for name := range ids {
 		list = append(list, name)
@@ -160,8 +158,8 @@ func names(ids map[string]string) []string {
 	return list
 }
 
-// newest returns the ID of the newest container of a name.
-func newest(t *testing.T, w nodetest.Harness, pod, name string) string {
+// newestContainer returns the ID of the newest container of a name.
+func newestContainer(t *testing.T, w nodetest.Harness, pod, name string) string {
 	t.Helper()
 	id, attempt := "", -1
 	for _, p := range w.Machine().Snapshot() {
@@ -190,14 +188,14 @@ func newestSandbox(t *testing.T, w nodetest.Harness, pod string) string {
 	return id
 }
 
-// lose has the runtime lose the newest record of a container.
-func lose(t *testing.T, b *nodetest.Simulation, pod, container string) {
+// loseNewest makes the runtime lose the newest record of a container.
+func loseNewest(t *testing.T, b *nodetest.Simulation, pod, container string) {
 	t.Helper()
-	require.NoError(t, b.Machine().LoseContainer(newest(t, b, pod, container)))
+	require.NoError(t, b.Machine().LoseContainer(newestContainer(t, b, pod, container)))
 }
 
-// ended reports whether no container of a pod runs.
-func ended(p runtime.Pod) bool {
+// isStopped reports whether no container of a pod runs.
+func isStopped(p runtime.Pod) bool {
 	for _, c := range p.Containers {
 		if c.State == runtime.StateRunning {
 			return false
@@ -218,8 +216,8 @@ func isReady(pods []*v1.Pod, uid types.UID) bool {
 	return false
 }
 
-// state is the status of a pod in a few words.
-func state(b *nodetest.Simulation, uid types.UID) string {
+// podState returns the phase and the reason of a pod.
+func podState(b *nodetest.Simulation, uid types.UID) string {
 	for _, p := range b.Node().Pods() {
 		if p.UID == uid {
 			return string(p.Status.Phase) + " " + p.Status.Reason
@@ -228,24 +226,24 @@ func state(b *nodetest.Simulation, uid types.UID) string {
 	return "not there"
 }
 
-// listed returns the pods of the node as one line each, from the list of pods alone, as a client would.
-func listed(b *nodetest.Simulation) (lines []string) {
+// podLines returns the pods of the node as one line each, from the list of pods alone, as a client would.
+func podLines(b *nodetest.Simulation) (lines []string) {
 	for _, p := range b.Node().Pods() {
 		lines = append(lines, p.Name+" "+node.Summarize(p, false).String())
 	}
 	return lines
 }
 
-// sentence is the first line of what a node says of a pod.
-func sentence(t *testing.T, b *nodetest.Simulation, uid types.UID) string {
+// explanationSentence returns the first line of a node's explanation of a pod.
+func explanationSentence(t *testing.T, b *nodetest.Simulation, uid types.UID) string {
 	t.Helper()
 	e, ok := b.Node().Explain(uid)
 	require.True(t, ok, uid)
 	return e.Sentence
 }
 
-// seen returns all statuses of a pod with their times, a line each, by what a question answers.
-func seen(b *nodetest.Simulation, name string, ask func(*v1.PodStatus) string) (lines []string) {
+// statusLines returns all statuses of a pod with their times, a line each, by what a question answers.
+func statusLines(b *nodetest.Simulation, name string, ask func(*v1.PodStatus) string) (lines []string) {
 	for _, o := range b.History(name) {
 		line := o.Text
 		if ask != nil {
@@ -274,8 +272,8 @@ func conditionIs(kind v1.PodConditionType) func(*v1.PodStatus) string {
 // phaseOf answers with the phase of the pod.
 func phaseOf(s *v1.PodStatus) string { return string(s.Phase) }
 
-// calls are the lines of a transcript with a call of the runtime or an event, by its beginning.
-func calls(b *nodetest.Simulation, begins ...string) (lines []string) {
+// callLines returns the runtime calls and events of a transcript that begin with one of the texts.
+func callLines(b *nodetest.Simulation, begins ...string) (lines []string) {
 	for line := range strings.Lines(b.Transcript()) {
 		line = strings.NewReplacer("┌ ", "", "│ ", "", "└ ", "").Replace(strings.TrimSpace(line))
 		at, call, _ := strings.Cut(line, "  ")
@@ -286,8 +284,8 @@ func calls(b *nodetest.Simulation, begins ...string) (lines []string) {
 	return lines
 }
 
-// stops are the lines of a transcript that tell of containers being stopped, in the order of time.
-func stops(transcript string) (lines []string) {
+// stopLines returns the StopContainer lines of a transcript, in order of time.
+func stopLines(transcript string) (lines []string) {
 	for line := range strings.Lines(transcript) {
 		if strings.Contains(line, "StopContainer ") {
 			lines = append(lines, strings.TrimSpace(line))
@@ -307,8 +305,8 @@ func linesWith(transcript, word string) (lines []string) {
 	return lines
 }
 
-// next is the line of the test after the call.
-func next() string {
+// nextLine returns the place of the line after the call.
+func nextLine() string {
 	_, file, line, _ := goruntime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+1)
 }

@@ -43,12 +43,12 @@ func TestHistories_I41_I52(t *testing.T) {
 		n = longtest.Count(8, 30)
 	}
 	for seed := *firstSeed; seed < *firstSeed+uint64(n); seed++ {
-		first := live(t, seed)
+		first := runHistory(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, first)
 		}
 		if seed%10 == 0 {
-			require.Equal(t, first, live(t, seed), "seed %d gave another transcript the second time", seed)
+			require.Equal(t, first, runHistory(t, seed), "seed %d gave another transcript the second time", seed)
 		}
 	}
 }
@@ -75,7 +75,7 @@ type desiredPod struct {
 	deleted         bool // it has a deletion timestamp
 }
 
-func live(t *testing.T, seed uint64) string {
+func runHistory(t *testing.T, seed uint64) string {
 	t.Helper()
 	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: objects.NewMap()}
 	h.recordedVolumes = newRecordedVolumes(inmemory.New(inmemory.Config{Objects: h.objects}))
@@ -96,21 +96,21 @@ func live(t *testing.T, seed uint64) string {
 		if h.wide != nil && h.wide.IntN(5) == 0 {
 			h.actWide()
 		} else {
-			h.act()
+			h.takeAction()
 		}
 		h.b.Run(time.Duration(h.random.IntN(4000)) * time.Millisecond)
 	}
 	h.endFaults()
-	h.judge()
+	h.checkFinalState()
 	if !t.Failed() {
-		h.end()
+		h.deleteAllPods()
 	}
 	h.b.Stop()
 	return h.done.String() + h.b.Transcript()
 }
 
-// note writes down an action on the node or the machine, if the flag nodetest.details is set.
-func (h *history) note(format string, args ...any) {
+// noteAction records an action on the node or the machine if the flag nodetest.details is set.
+func (h *history) noteAction(format string, args ...any) {
 	if *details {
 		fmt.Fprintf(&h.done, "%10s  %s\n", h.b.Now().Sub(nodetest.Epoch), fmt.Sprintf(format, args...))
 	}
@@ -122,76 +122,76 @@ func (h *history) noteSpec(p *v1.Pod) {
 	}
 	spec, err := json.Marshal(p.Spec)
 	require.NoError(h.t, err)
-	h.note("set %s %s %s %v", p.Name, p.UID, spec, p.Annotations)
+	h.noteAction("set %s %s %s %v", p.Name, p.UID, spec, p.Annotations)
 }
 
 // endFaults ends all faults, and lets time pass until the node is idle.
 func (h *history) endFaults() {
-	h.clear()
+	h.clearFaults()
 	if h.wide != nil {
-		h.pullable()
+		h.allowPulls()
 	}
 	h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	for _, w := range h.desired {
-		h.provide(w.pod.Name)
+		h.applyObjects(w.pod.Name)
 	}
 	h.b.Run(85 * time.Minute) // Longer than any backoff, and than a pull and then a hook may hang.
 }
 
-func (h *history) clear() {
+func (h *history) clearFaults() {
 	if h.faults != nil {
 		h.faults.Clear()
 	}
 }
 
-// provide makes the objects that a pod refers to.
-func (h *history) provide(name string) {
+// applyObjects creates the ConfigMap and the Secret that a pod refers to.
+func (h *history) applyObjects(name string) {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name}
 	h.objects.ApplyConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"color": "red"}})
 	h.objects.ApplySecret(&v1.Secret{ObjectMeta: meta, Data: map[string][]byte{"color": []byte("blue")}})
 }
 
-// act does one thing at random.
-func (h *history) act() {
+// takeAction takes one random action.
+func (h *history) takeAction() {
 	switch n := h.random.IntN(24); {
 	case n < 5:
-		h.set()
+		h.addPod()
 	case n < 7:
-		h.change()
+		h.changePod()
 	case n < 9:
-		h.drop()
+		h.dropPod()
 	case n < 10:
-		h.evict()
+		h.evictPod()
 	case n < 11:
-		h.object()
+		h.changeObjects()
 	case n < 14:
-		h.kill()
+		h.killContainers()
 	case n < 16:
 		up := h.random.IntN(3) > 0
 		h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: up, NetworkReady: h.random.IntN(3) > 0})
 	case n < 19:
-		h.trouble()
+		h.addFault()
 	case n < 21:
-		h.crash()
+		h.crashAgent()
 	default:
-		h.clear()
+		h.clearFaults()
 		h.b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	}
 }
 
-// set wants a pod: one more, if there are few.
-func (h *history) set() {
+// addPod applies another random pod. If there are enough pods, it recreates one.
+func (h *history) addPod() {
 	if len(h.desired) >= 5 {
-		h.again()
+		h.recreatePod()
 		return
 	}
 	h.names++
-	h.want(randomPod(h.random, fmt.Sprintf("pod-%d", h.names)))
+	h.applyPod(randomPod(h.random, fmt.Sprintf("pod-%d", h.names)))
 }
 
-func (h *history) want(p *v1.Pod) *desiredPod {
+func (h *history) applyPod(p *v1.Pod) *desiredPod {
 	if h.wide != nil {
-		h.wide.widen(p)
+		h.wide.addRareFields(p)
 	}
 	w := &desiredPod{pod: p}
 	h.desired = append(h.desired, w)
@@ -200,8 +200,8 @@ func (h *history) want(p *v1.Pod) *desiredPod {
 	return w
 }
 
-// any is a desired pod, and its place. It reports false if there is none.
-func (h *history) any() (int, *desiredPod, bool) {
+// anyDesired returns a random desired pod and its index. It returns false if no pod is desired.
+func (h *history) anyDesired() (int, *desiredPod, bool) {
 	if len(h.desired) == 0 {
 		return 0, nil, false
 	}
@@ -209,23 +209,22 @@ func (h *history) any() (int, *desiredPod, bool) {
 	return i, h.desired[i], true
 }
 
-func (h *history) drop() {
-	if i, w, ok := h.any(); ok {
+func (h *history) dropPod() {
+	if i, w, ok := h.anyDesired(); ok {
 		h.desired = slices.Delete(h.desired, i, i+1)
-		h.note("drop %s", w.pod.UID)
+		h.noteAction("drop %s", w.pod.UID)
 		h.b.Delete(w.pod.UID)
 	}
 }
 
-// again drops a pod and wants another one under its name, most often under its
-// UID, now or a little later.
-func (h *history) again() {
-	i, w, ok := h.any()
+// recreatePod deletes a pod and applies another pod with its name, mostly with its UID, immediately or a little later.
+func (h *history) recreatePod() {
+	i, w, ok := h.anyDesired()
 	if !ok {
 		return
 	}
 	h.desired = slices.Delete(h.desired, i, i+1)
-	h.note("drop %s, and want its name again", w.pod.UID)
+	h.noteAction("drop %s, and want its name again", w.pod.UID)
 	h.b.Delete(w.pod.UID)
 	h.b.Run(time.Duration(h.random.IntN(2)*h.random.IntN(8000)) * time.Millisecond)
 	p := randomPod(h.random, w.pod.Name)
@@ -233,20 +232,19 @@ func (h *history) again() {
 		h.names++
 		p.UID = types.UID(fmt.Sprintf("uid-%d", h.names))
 	}
-	h.want(p)
+	h.applyPod(p)
 }
 
-// change changes what may be changed of a pod: an image, or that it has one more
-// ephemeral container.
-func (h *history) change() {
-	_, w, ok := h.any()
+// changePod changes a mutable field of a pod: an image, or one more ephemeral container.
+func (h *history) changePod() {
+	_, w, ok := h.anyDesired()
 	if !ok {
 		return
 	}
 	p := w.pod.DeepCopy()
 	switch n := len(p.Spec.InitContainers); {
 	case h.random.IntN(2) == 0:
-		debug(p, h.random.IntN(2) == 0)
+		addEphemeralContainer(p, h.random.IntN(2) == 0)
 	case n > 0 && h.random.IntN(3) == 0:
 		p.Spec.InitContainers[h.random.IntN(n)].Image += "0"
 	default:
@@ -257,8 +255,8 @@ func (h *history) change() {
 	h.b.Apply(p)
 }
 
-func (h *history) evict() {
-	_, w, ok := h.any()
+func (h *history) evictPod() {
+	_, w, ok := h.anyDesired()
 	if !ok {
 		return
 	}
@@ -270,28 +268,28 @@ func (h *history) evict() {
 		assert.ErrorIs(h.t, err, node.ErrUnknownPod)
 		return
 	}
-	h.note("evict %s", w.pod.UID)
+	h.noteAction("evict %s", w.pod.UID)
 	w.evicted, w.forgot = true, false
 	if h.wide != nil {
 		h.wide.evicted[w.pod.UID] = true
 	}
 }
 
-// object makes the objects of a pod, or takes them away.
-func (h *history) object() {
-	_, w, ok := h.any()
+// changeObjects creates or deletes the objects of a pod.
+func (h *history) changeObjects() {
+	_, w, ok := h.anyDesired()
 	switch {
 	case !ok:
 	case h.random.IntN(3) > 0:
-		h.provide(w.pod.Name)
+		h.applyObjects(w.pod.Name)
 	default:
 		h.objects.DeleteConfigMap("default", w.pod.Name)
 		h.objects.DeleteSecret("default", w.pod.Name)
 	}
 }
 
-// kill ends, or loses, containers and sandboxes behind the agent's back.
-func (h *history) kill() {
+// killContainers kills or loses containers and sandboxes without a call of the agent.
+func (h *history) killContainers() {
 	m := h.b.Machine()
 	for _, p := range m.Snapshot() {
 		if h.random.IntN(3) > 0 {
@@ -300,27 +298,27 @@ func (h *history) kill() {
 		for _, c := range p.Containers {
 			switch running := c.State == runtime.StateRunning; {
 			case running && h.random.IntN(2) == 0:
-				h.note("exit %s %s attempt %d", p.Name, c.Name, c.Attempt)
+				h.noteAction("exit %s %s attempt %d", p.Name, c.Name, c.Attempt)
 				require.NoError(h.t, m.ExitContainer(c.ID, []int32{0, 1, 2, 42}[h.random.IntN(4)]))
 			case h.random.IntN(8) == 0:
-				h.note("lose %s %s attempt %d, %s", p.Name, c.Name, c.Attempt, c.State)
+				h.noteAction("lose %s %s attempt %d, %s", p.Name, c.Name, c.Attempt, c.State)
 				require.NoError(h.t, m.LoseContainer(c.ID))
 			}
 		}
 		for _, s := range p.Sandboxes {
 			if s.Ready && h.random.IntN(4) == 0 {
-				h.note("kill the sandbox of %s, attempt %d", p.Name, s.Attempt)
+				h.noteAction("kill the sandbox of %s, attempt %d", p.Name, s.Attempt)
 				require.NoError(h.t, m.KillSandbox(s.ID))
 			} else if h.random.IntN(12) == 0 {
-				h.note("lose the sandbox of %s, attempt %d", p.Name, s.Attempt)
+				h.noteAction("lose the sandbox of %s, attempt %d", p.Name, s.Attempt)
 				require.NoError(h.t, m.LoseSandbox(s.ID))
 			}
 		}
 	}
 }
 
-// trouble adds a fault for a few calls.
-func (h *history) trouble() {
+// addFault adds a fault to a few calls.
+func (h *history) addFault() {
 	if h.faults == nil {
 		return
 	}
@@ -344,33 +342,33 @@ func (h *history) trouble() {
 	case 6:
 		rule.Verb, rule.Do = faulty.RunHandler, faulty.Lie
 	}
-	h.note("fault %+v", rule)
+	h.noteAction("fault %+v", rule)
 	_, err := h.faults.Add(rule)
 	require.NoError(h.t, err)
 }
 
-// crash throws the agent away after a few steps more, and starts another.
-func (h *history) crash() {
+// crashAgent crashes the agent after a few steps and starts another one.
+func (h *history) crashAgent() {
 	for range h.random.IntN(60) {
 		h.b.Step()
 	}
-	h.note("crash")
+	h.noteAction("crash")
 	h.b.Crash()
 	for _, w := range h.desired {
 		w.forgot = true
 	}
 	if h.random.IntN(3) == 0 {
-		h.drop() // No agent runs that could see it.
+		h.dropPod() // No agent runs that could see it.
 	}
 	if h.wide != nil && h.wide.terminalStatuses != nil {
-		h.wide.terminalStatuses.reopen()
+		h.wide.terminalStatuses.reopenStore()
 	}
 	h.b.Run(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	h.b.Start()
 }
 
-// judge compares the observed state with the desired state, now that the node is idle.
-func (h *history) judge() {
+// checkFinalState compares the observed state with the desired state. The node must be idle.
+func (h *history) checkFinalState() {
 	left := map[types.UID]*runtime.Pod{}
 	for _, p := range h.b.Machine().Snapshot() {
 		left[p.UID] = &p
@@ -393,7 +391,7 @@ func (h *history) judge() {
 		}
 		if p := known[w.pod.UID]; assert.NotNil(h.t, p, "pod %s is desired and not known", w.pod.Name) {
 			v.status = &p.Status
-			assert.Empty(h.t, v.judge(), "pod %s: %s %s: %s", w.pod.Name, p.Status.Phase, p.Status.Reason, p.Status.Message)
+			assert.Empty(h.t, v.findFaults(), "pod %s: %s %s: %s", w.pod.Name, p.Status.Phase, p.Status.Reason, p.Status.Message)
 		}
 		delete(left, w.pod.UID)
 	}
@@ -402,15 +400,15 @@ func (h *history) judge() {
 	}
 }
 
-// end drops all pods and checks that nothing is left.
-func (h *history) end() {
+// deleteAllPods deletes all pods and checks that no records and no volumes are left.
+func (h *history) deleteAllPods() {
 	for _, w := range h.desired {
 		h.b.Delete(w.pod.UID)
 	}
 	h.b.Run(30 * time.Minute)
 	assert.Empty(h.t, h.b.Machine().Snapshot(), "records of pods that are gone")
 	assert.Empty(h.t, h.b.Node().Pods(), "pods that are gone")
-	assert.Empty(h.t, h.recordedVolumes.left(), "volumes of pods that are gone")
+	assert.Empty(h.t, h.recordedVolumes.remainingPods(), "volumes of pods that are gone")
 	h.b.Go(func() {
 		_, err := h.b.Node().Containers().DeleteUnusedImages(h.t.Context())
 		assert.NoError(h.t, err)

@@ -26,27 +26,27 @@ type verdict struct {
 	faults  []string
 }
 
-func (v *verdict) wrong(format string, args ...any) {
+func (v *verdict) addFault(format string, args ...any) {
 	v.faults = append(v.faults, fmt.Sprintf(format, args...))
 }
 
-func (v *verdict) judge() []string {
+func (v *verdict) findFaults() []string {
 	switch s := v.status; {
 	case s.Phase == v1.PodSucceeded || s.Phase == v1.PodFailed:
-		v.over()
+		v.checkTerminal()
 	case v.deleted:
-		v.wrong("it is %s, and was deleted", s.Phase)
+		v.addFault("it is %s, and was deleted", s.Phase)
 	default:
-		v.living()
+		v.checkActive()
 	}
 	return v.faults
 }
 
-// over judges a pod that has ended.
-func (v *verdict) over() {
+// checkTerminal checks a pod in phase Succeeded or Failed.
+func (v *verdict) checkTerminal() {
 	s := v.status
 	if len(v.runs) > 0 {
-		v.wrong("it has %s and %v run", s.Phase, v.runs)
+		v.addFault("it has %s and %v run", s.Phase, v.runs)
 	}
 	if v.deleted {
 		return // A container of it is ended whatever its policy says, or it never began.
@@ -54,32 +54,32 @@ func (v *verdict) over() {
 	switch s.Reason {
 	case "Evicted":
 		if !v.evicted && !v.before || s.Phase != v1.PodFailed {
-			v.wrong("it has %s, by an eviction that was not", s.Phase)
+			v.addFault("it has %s, by an eviction that was not", s.Phase)
 		}
 		return
 	case "DeadlineExceeded":
 		if v.pod.Spec.ActiveDeadlineSeconds == nil && !v.overdue || s.Phase != v1.PodFailed {
-			v.wrong("it has %s, by a deadline that it has not", s.Phase)
+			v.addFault("it has %s, by a deadline that it has not", s.Phase)
 		}
 		return
 	case "OutOfpods":
 		if !v.crowded {
-			v.wrong("it was refused without a reason")
+			v.addFault("it was refused without a reason")
 		}
 		return
 	}
-	v.ended()
+	v.checkCompleted()
 }
 
-// ended judges a pod that has ended by itself: none of its containers may run
-// again, or an init container has failed for good.
-func (v *verdict) ended() {
+// checkCompleted checks a pod that has terminated by itself. None of its containers may run again, or an init container
+// has failed for good.
+func (v *verdict) checkCompleted() {
 	s, success := v.status, true
 	for i := range v.pod.Spec.InitContainers {
 		c := &v.pod.Spec.InitContainers[i]
-		if end := lastEnd(findContainer(s.InitContainerStatuses, c.Name)); !restartable(c) && end != nil && end.ExitCode != 0 && !again(v.pod, c, end.ExitCode) {
+		if end := lastEnd(findContainer(s.InitContainerStatuses, c.Name)); !isRestartable(c) && end != nil && end.ExitCode != 0 && !restartsAfter(v.pod, c, end.ExitCode) {
 			if s.Phase != v1.PodFailed {
-				v.wrong("init container %s has failed and the pod has %s", c.Name, s.Phase)
+				v.addFault("init container %s has failed and the pod has %s", c.Name, s.Phase)
 			}
 			return
 		}
@@ -91,34 +91,34 @@ func (v *verdict) ended() {
 		case end == nil && s.Reason == "SandboxLost" && policyOf(v.pod, c) == "Never":
 			success = false
 		case end == nil:
-			v.wrong("it has %s and %s never ran", s.Phase, c.Name)
-		case again(v.pod, c, end.ExitCode):
-			v.wrong("it has %s and %s, which ended with %d, is to run again", s.Phase, c.Name, end.ExitCode)
+			v.addFault("it has %s and %s never ran", s.Phase, c.Name)
+		case restartsAfter(v.pod, c, end.ExitCode):
+			v.addFault("it has %s and %s, which ended with %d, is to run again", s.Phase, c.Name, end.ExitCode)
 		default:
 			success = success && end.ExitCode == 0
 		}
 	}
 	if success != (s.Phase == v1.PodSucceeded) {
-		v.wrong("it has %s", s.Phase)
+		v.addFault("it has %s", s.Phase)
 	}
 }
 
-// living judges a pod that has not ended: it must not have to, and everything
-// runs that has a reason to.
-func (v *verdict) living() {
+// checkActive checks a pod that has not terminated. Nothing may require it to terminate, and every container that has a
+// reason to run must run.
+func (v *verdict) checkActive() {
 	if v.pod.Spec.ActiveDeadlineSeconds != nil {
-		v.wrong("its deadline is over")
+		v.addFault("its deadline is over")
 	}
 	if v.evicted && !v.forgot {
-		v.wrong("it was evicted")
+		v.addFault("it was evicted")
 	}
 	for i := range v.pod.Spec.InitContainers {
 		c := &v.pod.Spec.InitContainers[i]
 		st := findContainer(v.status.InitContainerStatuses, c.Name)
-		if restartable(c) {
-			v.must(c, st)
-		} else if end := lastEnd(st); (end == nil || end.ExitCode != 0) && v.reached(c) {
-			v.wrong("init container %s has not succeeded: %v", c.Name, said(st))
+		if isRestartable(c) {
+			v.checkMustRun(c, st)
+		} else if end := lastEnd(st); (end == nil || end.ExitCode != 0) && v.isReached(c) {
+			v.addFault("init container %s has not succeeded: %v", c.Name, describeStatus(st))
 		}
 	}
 	// In a new sandbox the policy of the pod decides which containers run again, and not
@@ -128,19 +128,19 @@ func (v *verdict) living() {
 	for i := range v.pod.Spec.Containers {
 		c := &v.pod.Spec.Containers[i]
 		st := findContainer(v.status.ContainerStatuses, c.Name)
-		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || again(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" ||
-			!v.reached(c) && (st.State.Waiting != nil || againInNewSandbox(v.pod, end.ExitCode)) {
+		if end := lastEnd(st); slices.Contains(v.runs, c.Name) || end == nil || restartsAfter(v.pod, c, end.ExitCode) || wasTold(c, st) || end.Reason == "RestartingAllContainers" ||
+			!v.isReached(c) && (st.State.Waiting != nil || againInNewSandbox(v.pod, end.ExitCode)) {
 			open = true
-			v.must(c, st)
+			v.checkMustRun(c, st)
 		}
 	}
 	if !open {
-		v.wrong("it is %s and has nothing left to do", v.status.Phase)
+		v.addFault("it is %s and has nothing left to do", v.status.Phase)
 	}
 	for i := range v.pod.Spec.EphemeralContainers {
 		name := v.pod.Spec.EphemeralContainers[i].Name
 		if st := findContainer(v.status.EphemeralContainerStatuses, name); !slices.Contains(v.runs, name) && lastEnd(st) == nil {
-			v.wrong("%s has neither run nor ended: %v", name, said(st))
+			v.addFault("%s has neither run nor ended: %v", name, describeStatus(st))
 		}
 	}
 }
@@ -152,34 +152,34 @@ func wasTold(c *v1.Container, st *v1.ContainerStatus) bool {
 	return stoppable && st.State.Waiting != nil && st.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// must judges a container that has a reason to run: it does, or waits because it
-// fails again and again; and it is ready then, as all probes succeed in the end.
-func (v *verdict) must(c *v1.Container, st *v1.ContainerStatus) {
-	steady := v.steady(c)
+// checkMustRun checks a container that has a reason to run. It runs, or waits because it fails repeatedly. If it runs,
+// it must be ready, because all probes succeed in the end.
+func (v *verdict) checkMustRun(c *v1.Container, st *v1.ContainerStatus) {
+	steady := v.runsForever(c)
 	switch runs := slices.Contains(v.runs, c.Name); {
 	case !runs && steady:
-		v.wrong("%s does not run: %v", c.Name, said(st))
+		v.addFault("%s does not run: %v", c.Name, describeStatus(st))
 	case runs && steady && (st == nil || !st.Ready):
-		v.wrong("%s runs and is not ready: %v", c.Name, said(st))
+		v.addFault("%s runs and is not ready: %v", c.Name, describeStatus(st))
 	}
 }
 
-// steady reports whether a container, started often enough, goes on for ever.
-func (v *verdict) steady(c *v1.Container) bool {
+// runsForever reports whether a container runs until it is stopped after enough starts.
+func (v *verdict) runsForever(c *v1.Container) bool {
 	script := v.pod.Annotations[memory.AnnotationPrefix+c.Name]
 	runs := strings.Split(script, ";")
 	if !strings.Contains(runs[len(runs)-1], "run=forever") {
 		return false
 	}
-	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && strings.Trim(v.says(c, "post-start"), "ok") != "" {
+	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil && strings.Trim(v.scriptOf(c, "post-start"), "ok") != "" {
 		return false
 	}
-	if p := c.StartupProbe; p != nil && v.says(c, "startup") != "ok" {
+	if p := c.StartupProbe; p != nil && v.scriptOf(c, "startup") != "ok" {
 		if p.PeriodSeconds*(p.FailureThreshold-1) < 12 {
 			return false // It is killed before it says yes.
 		}
 	}
-	if c.LivenessProbe != nil && v.says(c, "liveness") != "ok" {
+	if c.LivenessProbe != nil && v.scriptOf(c, "liveness") != "ok" {
 		return false
 	}
 	// The whole pod may be restarted again and again because of another container.
@@ -189,20 +189,20 @@ func (v *verdict) steady(c *v1.Container) bool {
 			return false
 		}
 	}
-	return v.reached(c)
+	return v.isReached(c)
 }
 
-// reached: everything that a container waits for comes about.
-func (v *verdict) reached(c *v1.Container) bool {
+// isReached reports whether a container starts in the end, because everything before it completes or starts.
+func (v *verdict) isReached(c *v1.Container) bool {
 	for i := range v.pod.Spec.InitContainers {
 		before := &v.pod.Spec.InitContainers[i]
 		if before.Name == c.Name {
 			break
 		}
-		if restartable(before) && before.StartupProbe != nil && !v.steady(before) {
+		if isRestartable(before) && before.StartupProbe != nil && !v.runsForever(before) {
 			return false
 		}
-		if before.Lifecycle != nil && before.Lifecycle.PostStart != nil && !v.steady(before) {
+		if before.Lifecycle != nil && before.Lifecycle.PostStart != nil && !v.runsForever(before) {
 			return false
 		}
 	}
@@ -211,18 +211,18 @@ func (v *verdict) reached(c *v1.Container) bool {
 		if before.Name == c.Name {
 			break
 		}
-		if v.says(before, "post-start") == "hang" && before.Lifecycle.PostStart != nil {
+		if v.scriptOf(before, "post-start") == "hang" && before.Lifecycle.PostStart != nil {
 			return false // It holds up those behind it, again and again.
 		}
 	}
 	return true
 }
 
-func (v *verdict) says(c *v1.Container, purpose string) string {
+func (v *verdict) scriptOf(c *v1.Container, purpose string) string {
 	return v.pod.Annotations[memory.AnnotationPrefix+c.Name+"."+purpose]
 }
 
-func restartable(c *v1.Container) bool {
+func isRestartable(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
@@ -245,8 +245,8 @@ func againInNewSandbox(pod *v1.Pod, code int32) bool {
 	return true
 }
 
-// again: a container that ended with a code runs again.
-func again(pod *v1.Pod, c *v1.Container, code int32) bool {
+// restartsAfter reports whether a container restarts after this exit code.
+func restartsAfter(pod *v1.Pod, c *v1.Container, code int32) bool {
 	for _, rule := range c.RestartPolicyRules {
 		if slices.Contains(rule.ExitCodes.Values, code) {
 			return true
@@ -282,8 +282,8 @@ func lastEnd(st *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	return st.LastTerminationState.Terminated
 }
 
-// said is a status in a line.
-func said(st *v1.ContainerStatus) string {
+// describeStatus returns a container status in one line.
+func describeStatus(st *v1.ContainerStatus) string {
 	switch {
 	case st == nil:
 		return "no status"

@@ -39,17 +39,17 @@ func newWide(seed uint64, config *node.Config) *wide {
 	return w
 }
 
-// widen adds to a pod what the others do not ask for.
-func (w *wide) widen(p *v1.Pod) {
+// addRareFields adds fields to a pod that the other pods do not have.
+func (w *wide) addRareFields(p *v1.Pod) {
 	s := shape{w.Rand, p}
 	var number int32
 	_, _ = fmt.Sscanf(p.Name, "pod-%d", &number)
 	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; !restartable(c) && s.one(6) {
+		if c := &p.Spec.InitContainers[i]; !isRestartable(c) && s.oneIn(6) {
 			c.RestartPolicy = new(pick(s, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever))
 		}
 	}
-	if p.Spec.HostNetwork = s.one(8); s.one(6) {
+	if p.Spec.HostNetwork = s.oneIn(8); s.oneIn(6) {
 		port := v1.ContainerPort{ContainerPort: 8000 + number, HostPort: 8000 + number}
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{port}
 	}
@@ -63,56 +63,56 @@ func (h *history) actWide() {
 	w := h.wide
 	switch n := w.IntN(12); {
 	case n < 2:
-		h.restart(false)
+		h.restartAgent(false)
 	case n < 3:
-		h.restart(true)
+		h.restartAgent(true)
 	case n < 4:
-		h.note("the runtime loses everything")
+		h.noteAction("the runtime loses everything")
 		h.b.Machine().LoseAll()
 	case n < 5:
-		h.note("the event stream breaks")
+		h.noteAction("the event stream breaks")
 		h.b.Machine().BreakEvents(nil)
 	case n < 6:
-		h.reboot()
+		h.rebootMachine()
 	case n < 8:
-		h.delete()
+		h.setDeletionTimestamp()
 	case n < 10:
-		h.amend()
+		h.changeDeadlineOrGrace()
 	default:
-		h.pulls()
+		h.changePulls()
 	}
 }
 
-// restart ends the agent in an orderly way, perhaps after it has drained its node, and
-// starts another, at once or much later.
-func (h *history) restart(drain bool) {
+// restartAgent stops the agent in an orderly way, perhaps after it has drained its node. It starts another agent
+// immediately or much later.
+func (h *history) restartAgent(drain bool) {
 	w := h.wide
-	h.note("the agent is restarted, drained: %t", drain)
+	h.noteAction("the agent is restarted, drained: %t", drain)
 	if drain {
 		n := h.b.Node()
 		h.b.Go(func() {
 			if err := n.Drain(h.t.Context(), node.DrainOptions{}); err != nil && !errors.Is(err, executor.ErrCrashed) {
-				h.note("drained: %v", err)
+				h.noteAction("drained: %v", err)
 			}
 		})
 		h.b.Run(time.Duration(w.IntN(60)) * time.Second)
 	}
 	if w.IntN(3) == 0 || h.faults != nil {
 		h.b.Crash() // A runtime that hangs keeps an agent from its end for minutes.
-		h.next(time.Duration(w.IntN(2)*w.IntN(900)) * time.Second)
+		h.startNextAgent(time.Duration(w.IntN(2)*w.IntN(900)) * time.Second)
 		return
 	}
 	h.b.Stop()
-	h.next(0)
+	h.startNextAgent(0)
 }
 
-// next starts another agent, perhaps much later than the one before it has ended.
-func (h *history) next(later time.Duration) {
+// startNextAgent starts another agent, perhaps much later than the end of the agent before it.
+func (h *history) startNextAgent(later time.Duration) {
 	for _, d := range h.desired {
 		d.forgot = true
 	}
 	if h.wide.terminalStatuses != nil {
-		h.wide.terminalStatuses.reopen()
+		h.wide.terminalStatuses.reopenStore()
 	}
 	if later > 0 {
 		h.b.Run(later)
@@ -120,9 +120,9 @@ func (h *history) next(later time.Duration) {
 	h.b.Start()
 }
 
-// reboot ends all that runs, and the agent with it.
-func (h *history) reboot() {
-	h.note("the machine reboots")
+// rebootMachine terminates all containers and the agent.
+func (h *history) rebootMachine() {
+	h.noteAction("the machine reboots")
 	h.b.Crash()
 	m := h.b.Machine()
 	for _, p := range m.Snapshot() {
@@ -132,11 +132,11 @@ func (h *history) reboot() {
 			}
 		}
 	}
-	h.next(time.Duration(h.wide.IntN(2)*h.wide.IntN(900)) * time.Second)
+	h.startNextAgent(time.Duration(h.wide.IntN(2)*h.wide.IntN(900)) * time.Second)
 }
 
-// delete gives a pod a deletion timestamp, as an API server would.
-func (h *history) delete() {
+// setDeletionTimestamp sets the deletion timestamp of a pod, as an API server would.
+func (h *history) setDeletionTimestamp() {
 	w := h.wide
 	if len(h.desired) == 0 {
 		return
@@ -147,12 +147,12 @@ func (h *history) delete() {
 	p.DeletionGracePeriodSeconds = &grace
 	p.DeletionTimestamp = &metav1.Time{Time: h.b.Now().Add(time.Duration(grace) * time.Second)}
 	d.pod, d.deleted = p, true
-	h.note("delete %s, grace %d", p.UID, grace)
+	h.noteAction("delete %s, grace %d", p.UID, grace)
 	h.b.Apply(p)
 }
 
-// amend changes the deadline of a pod, or its grace.
-func (h *history) amend() {
+// changeDeadlineOrGrace changes the deadline or the grace period of a pod.
+func (h *history) changeDeadlineOrGrace() {
 	w := h.wide
 	if len(h.desired) == 0 {
 		return
@@ -170,21 +170,21 @@ func (h *history) amend() {
 	h.b.Apply(p)
 }
 
-// pulls makes an image unavailable, or all that are available again.
-func (h *history) pulls() {
+// changePulls makes the pulls of an image fail, or lets all pulls succeed again.
+func (h *history) changePulls() {
 	w := h.wide
 	if len(h.desired) == 0 || w.IntN(3) == 0 {
-		h.pullable()
+		h.allowPulls()
 		return
 	}
 	p := h.desired[w.IntN(len(h.desired))].pod
 	image := p.Spec.Containers[w.IntN(len(p.Spec.Containers))].Image
 	w.noPulls[image] = true
-	h.note("%s cannot be pulled", image)
+	h.noteAction("%s cannot be pulled", image)
 	h.b.Machine().FailPulls(image, errors.New("the registry is on fire"))
 }
 
-func (h *history) pullable() {
+func (h *history) allowPulls() {
 	for _, image := range slices.Sorted(maps.Keys(h.wide.noPulls)) {
 		h.b.Machine().FailPulls(image, nil)
 	}
@@ -202,7 +202,7 @@ type describeTermination struct {
 	status v1.PodStatus
 }
 
-func (e *terminalStatuses) reopen() { e.found = maps.Clone(e.kept) }
+func (e *terminalStatuses) reopenStore() { e.found = maps.Clone(e.kept) }
 
 // Save implements podsync.TerminalStatuses.
 func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {

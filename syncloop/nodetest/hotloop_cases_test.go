@@ -28,7 +28,7 @@ func startFails(t *testing.T) func(runtime.Runtime, clock.Clock) runtime.Runtime
 func TestHotLoop_AStartThatFailsAndLeavesTheRecordCreated(t *testing.T) {
 	transcript := nodetest.Play(t, nodetest.Config{Wrap: startFails(t)}, func(w nodetest.Harness) {
 		w.Run(0)
-		w.Apply(pod("web", []string{"serve"}))
+		w.Apply(newPod("web", []string{"serve"}))
 		w.Run(6 * time.Minute)
 	})
 	require.Equal(t, `pod default/web
@@ -97,7 +97,7 @@ func hostNetworkLiar(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
 	transcript := nodetest.Play(t, nodetest.Config{Wrap: hostNetworkLiar}, func(w nodetest.Harness) {
 		w.Run(0)
-		w.Apply(pod("web", []string{"serve"}))
+		w.Apply(newPod("web", []string{"serve"}))
 		w.Run(100 * time.Second)
 	})
 	require.Equal(t, `pod default/web
@@ -193,7 +193,7 @@ func TestHotLoop_TheFieldThatDiffersIsNamedOnce(t *testing.T) {
 			}}
 			config.Node.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 			b := nodetest.New(tolerant{t}, config)
-			b.Apply(pod("web", []string{"serve"}))
+			b.Apply(newPod("web", []string{"serve"}))
 			b.Run(3 * time.Minute)
 			b.Stop()
 			require.Equal(t, 1, strings.Count(log.String(), "the runtime reports another value of a field than requested"), log.String())
@@ -209,12 +209,12 @@ func TestHotLoop_TheFieldThatDiffersIsNamedOnce(t *testing.T) {
 func TestHotLoop_TrueNewsDoesNotWait(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().FailPulls("bad:1", errors.New("no such image"))
-	p := pod("web", []string{"serve"}, []string{"serve"})
+	p := newPod("web", []string{"serve"}, []string{"serve"})
 	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
 	p.Spec.Containers[0].Image = "bad:1"
 	b.Apply(p)
 	b.Run(4 * time.Second)
-	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c1"), 1))
+	require.NoError(t, b.Machine().ExitContainer(newestContainer(t, b, "web", "c1"), 1))
 	b.Run(0)
 	require.Contains(t, b.Transcript(), "4s  StartContainer c1", "it has ended")
 	b.Run(time.Second)

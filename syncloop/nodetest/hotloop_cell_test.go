@@ -47,10 +47,9 @@ var policies = []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFail
 
 var shapes = []string{"single", "init-chain", "sidecar", "two"}
 
-// shaped is a pod of the hot-loop tests. Its first container crashes once, unless
-// it must not.
-func shaped(name, shape string, policy v1.RestartPolicy) *v1.Pod {
-	p := pod(name, []string{"serve"})
+// hotLoopPod returns a pod of the hot-loop tests. Unless its policy is Never, its first container crashes once.
+func hotLoopPod(name, shape string, policy v1.RestartPolicy) *v1.Pod {
+	p := newPod(name, []string{"serve"})
 	p.Spec.RestartPolicy = policy
 	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
 	script := func(container, text string) { p.Annotations[memory.AnnotationPrefix+container] = text }
@@ -87,8 +86,8 @@ type cell struct {
 	stream func(inner runtime.EventSource, clk clock.Clock) runtime.EventSource // in place of inner
 }
 
-// lies reports whether the runtime shows a wrong state to the node.
-func (c *cell) lies() bool {
+// isLying reports whether the runtime shows a wrong state to the node.
+func (c *cell) isLying() bool {
 	return c.lie != nil || c.rule != nil && c.rule.Do == faulty.Omit && c.rule.Verb == faulty.PodStatus
 }
 
@@ -110,12 +109,12 @@ type tolerant struct{ testing.TB }
 
 func (tolerant) Errorf(string, ...any) {}
 
-// play plays the story of a cell.
-func (c *cell) play(t testing.TB) outcome {
+// playCell plays the story of a cell.
+func (c *cell) playCell(t testing.TB) outcome {
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)
 	m, lie := newMeter(), &fieldLiar{}
-	if c.lies() {
+	if c.isLying() {
 		t = tolerant{t}
 	}
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
@@ -123,22 +122,22 @@ func (c *cell) play(t testing.TB) outcome {
 		if c.stream != nil {
 			lie.stream = c.stream(lie.features.Features().EventSource, clk)
 		}
-		return m.wrap(lie, clk, c.events)
+		return m.wrapRuntime(lie, clk, c.events)
 	}})
-	s := &scene{cell: c, b: b, m: m, keeper: shaped("keeper", c.shape, c.policy), leaver: shaped("leaver", c.shape, c.policy)}
+	s := &scene{cell: c, b: b, m: m, keeper: hotLoopPod("keeper", c.shape, c.policy), leaver: hotLoopPod("leaver", c.shape, c.policy)}
 	if c.rule != nil {
 		_, err = faults.Add(*c.rule)
 		require.NoError(t, err)
 	}
 	lie.lie = c.lie
 	m.machine = b.Machine()
-	s.story()
+	s.playStory()
 	if s.out.spins == "" {
 		faults.Clear()
 		lie.lie = nil
-		s.recover()
+		s.measureRecovery()
 		if c.rule != nil && (c.rule.Do == faulty.Hang || c.rule.Do == faulty.HangDone) {
-			s.until(s.b.Now().Sub(epoch) + 3*time.Minute) // What hangs goes on until its deadline.
+			s.runUntil(s.b.Now().Sub(epoch) + 3*time.Minute) // What hangs goes on until its deadline.
 		}
 	}
 	s.out.calls, s.out.soon, s.out.asked, s.out.trace = m.calls, m.soon, m.asked, b.Transcript()
@@ -159,27 +158,27 @@ type scene struct {
 	out            outcome
 }
 
-func (s *scene) story() {
+func (s *scene) playStory() {
 	s.b.Apply(s.keeper)
 	s.b.Apply(s.leaver)
-	s.until(imageChange)
+	s.runUntil(imageChange)
 	changed := s.keeper.DeepCopy()
 	changed.Spec.Containers[0].Image = "keeper:2"
 	s.keeper = changed
 	s.b.Apply(changed)
-	s.until(sandboxDies)
+	s.runUntil(sandboxDies)
 	for _, sandbox := range s.b.Machine().SnapshotPod(s.keeper.UID).Sandboxes {
 		if sandbox.Ready {
 			_ = s.b.Machine().KillSandbox(sandbox.ID)
 		}
 	}
-	s.until(podLeaves)
+	s.runUntil(podLeaves)
 	s.b.Delete(s.leaver.UID)
-	s.until(faultEnds)
+	s.runUntil(faultEnds)
 }
 
-// until lets the story go on, unless it spins.
-func (s *scene) until(at time.Duration) {
+// runUntil runs the story until a time, unless the node spins.
+func (s *scene) runUntil(at time.Duration) {
 	end := epoch.Add(at)
 	for s.out.spins == "" && s.b.Now().Before(end) {
 		second, first := s.b.Now().Truncate(time.Second).Add(time.Second), s.b.Steps()
@@ -196,23 +195,23 @@ func (s *scene) until(at time.Duration) {
 	}
 }
 
-// recover measures how long it takes after the fault's end until all is well.
-func (s *scene) recover() {
+// measureRecovery measures the time from the end of the fault until the final state is reached.
+func (s *scene) measureRecovery() {
 	for s.out.spins == "" {
 		s.out.after = s.b.Now().Sub(epoch) - faultEnds
-		if s.out.left = s.wrong(); s.out.left == "" {
+		if s.out.left = s.finalFault(); s.out.left == "" {
 			s.out.well = true
 			return
 		}
 		if s.out.after > 70*time.Minute {
 			return
 		}
-		s.until(s.b.Now().Sub(epoch) + time.Second)
+		s.runUntil(s.b.Now().Sub(epoch) + time.Second)
 	}
 }
 
-// wrong describes the errors of the final state, or returns "".
-func (s *scene) wrong() string {
+// finalFault describes the errors of the final state, or returns "".
+func (s *scene) finalFault() string {
 	if left := s.b.Machine().SnapshotPod(s.leaver.UID); len(left.Sandboxes)+len(left.Containers) > 0 {
 		return "something is left of the pod that has left"
 	}
@@ -233,13 +232,13 @@ func (s *scene) wrong() string {
 		}
 	}
 	if phase := known.Status.Phase; phase == v1.PodFailed || phase == v1.PodSucceeded {
-		if s.policy == v1.RestartPolicyAlways || len(running) > 0 && !s.lies() {
+		if s.policy == v1.RestartPolicyAlways || len(running) > 0 && !s.isLying() {
 			return fmt.Sprintf("phase %s with %v running", phase, running)
 		}
 		return ""
 	}
-	if s.lies() {
-		return s.shown(&known.Status)
+	if s.isLying() {
+		return s.statusFault(&known.Status)
 	}
 	want := map[string]int{}
 	for _, c := range s.keeper.Spec.Containers {
@@ -251,17 +250,17 @@ func (s *scene) wrong() string {
 	if !maps.Equal(want, running) {
 		return fmt.Sprintf("%v run, not %v", running, want)
 	}
-	return s.shown(&known.Status)
+	return s.statusFault(&known.Status)
 }
 
-// shown returns the fault of a status. If the runtime lies, a container that was once reported as terminated is allowed
+// statusFault returns the fault of a status. If the runtime lies, a container that was once reported as terminated is allowed
 // to stay so: the node does not believe that it runs again, and restarts it under the policy Always only.
-func (s *scene) shown(status *v1.PodStatus) string {
+func (s *scene) statusFault(status *v1.PodStatus) string {
 	if status.Phase != v1.PodRunning {
 		return fmt.Sprintf("phase %s", status.Phase)
 	}
 	for _, c := range status.ContainerStatuses {
-		ended := s.lies() && s.policy != v1.RestartPolicyAlways && c.State.Terminated != nil
+		ended := s.isLying() && s.policy != v1.RestartPolicyAlways && c.State.Terminated != nil
 		if !c.Ready && !ended {
 			return fmt.Sprintf("container %s is not ready", c.Name)
 		}
@@ -275,8 +274,8 @@ type baselines struct {
 	calls map[string]map[metered]int
 }
 
-// of is how many calls of a kind there are in any minute without a fault, at most.
-func (b *baselines) of(t testing.TB, c cell) map[metered]int {
+// usualCalls returns the largest number of calls of each kind in a minute without a fault.
+func (b *baselines) usualCalls(t testing.TB, c cell) map[metered]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := fmt.Sprint(c.policy, c.shape, c.events)
@@ -285,7 +284,7 @@ func (b *baselines) of(t testing.TB, c cell) map[metered]int {
 	}
 	if b.calls[key] == nil {
 		c.rule, c.lie, c.stream = nil, nil, nil
-		out := c.play(t)
+		out := c.playCell(t)
 		require.True(t, out.well, "without a fault: %s\n%s", out.left, out.trace)
 		most := map[metered]int{}
 		for call, n := range out.calls {
@@ -297,17 +296,17 @@ func (b *baselines) of(t testing.TB, c cell) map[metered]int {
 	return b.calls[key]
 }
 
-// judge fails the test if a cell has done too much, or does not recover.
-func (c *cell) judge(t *testing.T, base *baselines, within time.Duration) {
-	usual := base.of(t, *c)
-	out := c.play(t)
+// checkCell fails the test if a cell makes too many calls or does not recover.
+func (c *cell) checkCell(t *testing.T, base *baselines, within time.Duration) {
+	usual := base.usualCalls(t, *c)
+	out := c.playCell(t)
 	var faults []string
 	if out.spins != "" {
 		faults = append(faults, out.spins)
 	}
 	for call, n := range out.calls {
 		normal := usual[metered{verb: call.verb, target: call.target}]
-		limit := normal + callsPerMinute + news(call.minute)
+		limit := normal + callsPerMinute + countNews(call.minute)
 		if out.soon[call] > 0 {
 			limit += shortSteps
 		}
@@ -334,9 +333,9 @@ func (c *cell) judge(t *testing.T, base *baselines, within time.Duration) {
 	}
 }
 
-// news is how often in a minute of the story something happens for which no backoff
-// waits: the image changes, the sandbox dies, a pod leaves, the fault ends.
-func news(minute int) int {
+// countNews returns how many changes without a backoff happen in a minute of the story: the image changes, the sandbox
+// dies, a pod leaves, the fault ends.
+func countNews(minute int) int {
 	n := 0
 	for _, at := range []time.Duration{imageChange, sandboxDies, podLeaves, faultEnds} {
 		if minute == int(at/time.Minute) {
@@ -346,9 +345,9 @@ func news(minute int) int {
 	return n
 }
 
-// each plays a cell for every kind of pod, with events and without. The short form plays it for
+// playEachKind plays a cell for every kind of pod, with events and without. The short form plays it for
 // one kind, which the cell's name chooses: over all cells every kind has its turn.
-func each(t *testing.T, base *baselines, name string, within time.Duration, c cell) {
+func playEachKind(t *testing.T, base *baselines, name string, within time.Duration, c cell) {
 	kinds := len(shapes) * len(policies) * 2
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(name))
@@ -369,7 +368,7 @@ func each(t *testing.T, base *baselines, name string, within time.Duration, c ce
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s/%s", name, c.shape, c.policy, stream), func(t *testing.T) {
 			t.Parallel()
-			c.judge(t, base, within)
+			c.checkCell(t, base, within)
 		})
 	}
 }

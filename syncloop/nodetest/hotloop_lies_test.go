@@ -17,8 +17,8 @@ import (
 // of sandboxes or containers wrongly, for ever, is not driven in a circle.
 func TestHotLoop_EveryFieldReportedWrongly(t *testing.T) {
 	base := &baselines{}
-	for _, l := range lies() {
-		each(t, base, l.name, oneBackoff, cell{lie: l.tell})
+	for _, l := range allLies() {
+		playEachKind(t, base, l.name, oneBackoff, cell{lie: l.tell})
 	}
 }
 
@@ -27,7 +27,7 @@ func TestHotLoop_EveryFieldReportedWrongly(t *testing.T) {
 // times a second.
 func TestHotLoop_EveryFieldReportedOtherwiseEachTime(t *testing.T) {
 	const mostAsked = 5000 // About two pods, in a bit more than five minutes.
-	for _, l := range lies() {
+	for _, l := range allLies() {
 		for _, events := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/events %t", l.name, events), func(t *testing.T) {
 				t.Parallel()
@@ -37,7 +37,7 @@ func TestHotLoop_EveryFieldReportedOtherwiseEachTime(t *testing.T) {
 						l.tell(st)
 					}
 				}}
-				require.Empty(t, c.play(t).spins)
+				require.Empty(t, c.playCell(t).spins)
 				require.Less(t, asked, mostAsked)
 			})
 		}
@@ -50,11 +50,12 @@ type lie struct {
 	tell func(*runtime.PodStatus)
 }
 
-// lies are found by reflection: a new field of a status is a new lie.
-func lies() []lie {
+// allLies returns a lie for each field of a status. It finds the fields by reflection, so that a new field is a new
+// lie.
+func allLies() []lie {
 	var all []lie
-	for _, f := range fields(reflect.TypeFor[runtime.SandboxStatus](), nil) {
-		for _, w := range wrongs(f.Type) {
+	for _, f := range structFields(reflect.TypeFor[runtime.SandboxStatus](), nil) {
+		for _, w := range wrongValues(f.Type) {
 			all = append(all, lie{"Sandbox/" + f.Name + "/" + w.name, func(st *runtime.PodStatus) {
 				for i := range st.Sandboxes {
 					w.set(reflect.ValueOf(&st.Sandboxes[i]).Elem().FieldByIndex(f.Index))
@@ -62,8 +63,8 @@ func lies() []lie {
 			}})
 		}
 	}
-	for _, f := range fields(reflect.TypeFor[runtime.ContainerStatus](), nil) {
-		for _, w := range wrongs(f.Type) {
+	for _, f := range structFields(reflect.TypeFor[runtime.ContainerStatus](), nil) {
+		for _, w := range wrongValues(f.Type) {
 			all = append(all, lie{"Container/" + f.Name + "/" + w.name, func(st *runtime.PodStatus) {
 				for i := range st.Containers {
 					w.set(reflect.ValueOf(&st.Containers[i]).Elem().FieldByIndex(f.Index))
@@ -71,8 +72,8 @@ func lies() []lie {
 			}})
 		}
 	}
-	for _, f := range fields(reflect.TypeFor[runtime.PodStatus](), nil) {
-		for _, w := range wrongs(f.Type) {
+	for _, f := range structFields(reflect.TypeFor[runtime.PodStatus](), nil) {
+		for _, w := range wrongValues(f.Type) {
 			all = append(all, lie{"Pod/" + f.Name + "/" + w.name, func(st *runtime.PodStatus) {
 				w.set(reflect.ValueOf(st).Elem().FieldByIndex(f.Index))
 			}})
@@ -81,14 +82,14 @@ func lies() []lie {
 	return all
 }
 
-// fields returns the fields of a struct and of its embedded structs.
-func fields(t reflect.Type, index []int) []reflect.StructField {
+// structFields returns the fields of a struct and of its embedded structs.
+func structFields(t reflect.Type, index []int) []reflect.StructField {
 	var all []reflect.StructField
 	for i := range t.NumField() {
 		f := t.Field(i)
 		f.Index = append(slices.Clone(index), i)
 		if f.Anonymous {
-			all = append(all, fields(f.Type, f.Index)...)
+			all = append(all, structFields(f.Type, f.Index)...)
 			continue
 		}
 		all = append(all, f)
@@ -102,9 +103,9 @@ type wrong struct {
 	set  func(reflect.Value)
 }
 
-// wrongs are the ways in which a value of a type can be wrong. A type that is not
-// known here fails the test, so that its author adds the ways.
-func wrongs(t reflect.Type) []wrong {
+// wrongValues returns the ways in which a value of a type can be wrong. It fails for an unknown type, so that its
+// author adds the ways.
+func wrongValues(t reflect.Type) []wrong {
 	none := wrong{"zero", func(v reflect.Value) { v.SetZero() }}
 	switch {
 	case t == reflect.TypeFor[runtime.State]():

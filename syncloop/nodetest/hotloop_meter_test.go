@@ -40,9 +40,9 @@ func newMeter() *meter {
 	return &meter{calls: map[metered]int{}, soon: map[metered]int{}, asked: map[string]int{}, names: map[string]string{}}
 }
 
-// wrap puts the meter in front of a runtime, which keeps all its features. Without
-// events it has no runtime.EventSource.
-func (m *meter) wrap(inner runtime.Runtime, clk clock.Clock, events bool) runtime.Runtime {
+// wrapRuntime returns a runtime that counts the calls of another runtime and has all its features. Without events it is
+// no runtime.EventSource.
+func (m *meter) wrapRuntime(inner runtime.Runtime, clk clock.Clock, events bool) runtime.Runtime {
 	m.now = clk.Now
 	return counting{inner.(features), m, events}
 }
@@ -70,8 +70,8 @@ func (c counting) Features() runtime.Features {
 	return f
 }
 
-// count counts a call before it is made, and returns what takes note of its end.
-func (m *meter) count(verb, target, id string) (ended func(error) error) {
+// countCall counts a call before it is made. The returned function records its result.
+func (m *meter) countCall(verb, target, id string) (ended func(error) error) {
 	call := metered{verb, target, id, int(m.now().Sub(epoch) / time.Minute)}
 	m.calls[call]++
 	return func(err error) error {
@@ -111,10 +111,10 @@ func (m *meter) byID(id string) string {
 	}
 	for _, p := range m.machine.Snapshot() {
 		for _, s := range p.Sandboxes {
-			m.learn(s.ID, p.Name)
+			m.storeName(s.ID, p.Name)
 		}
 		for _, c := range p.Containers {
-			m.learn(c.ID, p.Name+"/"+c.Name)
+			m.storeName(c.ID, p.Name+"/"+c.Name)
 		}
 	}
 	if name := m.names[id]; name != "" {
@@ -123,55 +123,55 @@ func (m *meter) byID(id string) string {
 	return "ID " + id
 }
 
-func (m *meter) learn(id, name string) {
+func (m *meter) storeName(id, name string) {
 	if id != "" {
 		m.names[id] = name
 	}
 }
 
 func (c counting) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
-	ended := c.m.count("RunSandbox", req.Pod.Name, "")
+	ended := c.m.countCall("RunSandbox", req.Pod.Name, "")
 	id, err := c.features.RunSandbox(ctx, req)
-	c.m.learn(id, req.Pod.Name)
+	c.m.storeName(id, req.Pod.Name)
 	return id, ended(err)
 }
 
 func (c counting) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	return c.m.count("StopSandbox", c.m.byID(req.SandboxID), req.SandboxID)(c.features.StopSandbox(ctx, req))
+	return c.m.countCall("StopSandbox", c.m.byID(req.SandboxID), req.SandboxID)(c.features.StopSandbox(ctx, req))
 }
 
 func (c counting) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	return c.m.count("RemoveSandbox", c.m.byID(req.SandboxID), req.SandboxID)(c.features.RemoveSandbox(ctx, req))
+	return c.m.countCall("RemoveSandbox", c.m.byID(req.SandboxID), req.SandboxID)(c.features.RemoveSandbox(ctx, req))
 }
 
 func (c counting) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
 	name := req.Pod.Name + "/" + req.Name
-	ended := c.m.count("CreateContainer", name, "")
+	ended := c.m.countCall("CreateContainer", name, "")
 	id, err := c.features.CreateContainer(ctx, req)
-	c.m.learn(id, name)
+	c.m.storeName(id, name)
 	return id, ended(err)
 }
 
 func (c counting) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	return c.m.count("StartContainer", c.m.byID(req.ContainerID), "")(c.features.StartContainer(ctx, req))
+	return c.m.countCall("StartContainer", c.m.byID(req.ContainerID), "")(c.features.StartContainer(ctx, req))
 }
 
 func (c counting) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	return c.m.count("StopContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.StopContainer(ctx, req))
+	return c.m.countCall("StopContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.StopContainer(ctx, req))
 }
 
 func (c counting) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	return c.m.count("RemoveContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.RemoveContainer(ctx, req))
+	return c.m.countCall("RemoveContainer", c.m.byID(req.ContainerID), req.ContainerID)(c.features.RemoveContainer(ctx, req))
 }
 
 func (c counting) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	ended := c.m.count("PullImage", req.Image, "")
+	ended := c.m.countCall("PullImage", req.Image, "")
 	ref, err := c.features.PullImage(ctx, req)
 	return ref, ended(err)
 }
 
 func (c counting) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	return c.m.count("RemoveImage", req.Image, "")(c.features.RemoveImage(ctx, req))
+	return c.m.countCall("RemoveImage", req.Image, "")(c.features.RemoveImage(ctx, req))
 }
 
 // countingUpdates counts the changes of resources.
@@ -181,7 +181,7 @@ type countingUpdates struct {
 }
 
 func (u countingUpdates) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	return u.m.count("UpdateContainer", u.m.byID(req.ContainerID), req.ContainerID)(u.Updater.UpdateContainer(ctx, req))
+	return u.m.countCall("UpdateContainer", u.m.byID(req.ContainerID), req.ContainerID)(u.Updater.UpdateContainer(ctx, req))
 }
 
 // fieldLiar reports statuses with something wrong in them, as long as lie is set.

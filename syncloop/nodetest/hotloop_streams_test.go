@@ -51,18 +51,18 @@ var streams = map[string]func(inner runtime.EventSource, clk clock.Clock) runtim
 		})
 	},
 	"names ever new pods that do not exist": func(inner runtime.EventSource, clk clock.Clock) runtime.EventSource {
-		return strangers(inner, clk, func(n int) types.UID { return types.UID(fmt.Sprint("stranger-", n)) })
+		return addStrangeEvents(inner, clk, func(n int) types.UID { return types.UID(fmt.Sprint("stranger-", n)) })
 	},
 	"names one pod that does not exist": func(inner runtime.EventSource, clk clock.Clock) runtime.EventSource {
-		return strangers(inner, clk, func(int) types.UID { return "stranger" })
+		return addStrangeEvents(inner, clk, func(int) types.UID { return "stranger" })
 	},
 	"names no pod": func(inner runtime.EventSource, clk clock.Clock) runtime.EventSource {
-		return strangers(inner, clk, func(int) types.UID { return "" })
+		return addStrangeEvents(inner, clk, func(int) types.UID { return "" })
 	},
 }
 
-// strangers adds an event every 10 ms to a stream.
-func strangers(inner runtime.EventSource, clk clock.Clock, uid func(n int) types.UID) runtime.EventSource {
+// addStrangeEvents adds an event of another pod to a stream every 10 ms.
+func addStrangeEvents(inner runtime.EventSource, clk clock.Clock, uid func(n int) types.UID) runtime.EventSource {
 	return streamFunc(func(ctx context.Context, sink func(runtime.Event)) error {
 		executor.Over(clk).Go(func() {
 			for n := 0; podworkers.Wait(ctx, 10*time.Millisecond) == nil; n++ {
@@ -78,7 +78,7 @@ func strangers(inner runtime.EventSource, clk clock.Clock, uid func(n int) types
 func TestHotLoop_EveryBadStream(t *testing.T) {
 	base := &baselines{}
 	for name, stream := range streams {
-		each(t, base, name, oneBackoff, cell{stream: stream})
+		playEachKind(t, base, name, oneBackoff, cell{stream: stream})
 	}
 }
 
@@ -94,12 +94,12 @@ func TestHotLoop_ABadStreamCostsFewLooks(t *testing.T) {
 		return cell{shape: "two", policy: v1.RestartPolicyAlways, events: true, stream: stream}
 	}
 	good := cellOf(nil)
-	usual := good.play(t)
+	usual := good.playCell(t)
 	require.True(t, usual.well, usual.left)
 	for name, stream := range streams {
 		t.Run(name, func(t *testing.T) {
 			bad := cellOf(stream)
-			out := bad.play(t)
+			out := bad.playCell(t)
 			require.Empty(t, out.spins)
 			assert.True(t, out.well, out.left)
 			most := minutes*perMinute + atFirst

@@ -28,7 +28,7 @@ func TestHotLoop_EveryVerbAndFault(t *testing.T) {
 			case hangs && verb == faulty.RunHandler:
 				within = 10 * time.Minute // A PostStart hook may take as long while its container runs.
 			}
-			each(t, base, verb+"/"+f.name, within, cell{rule: &rule})
+			playEachKind(t, base, verb+"/"+f.name, within, cell{rule: &rule})
 		}
 	}
 }

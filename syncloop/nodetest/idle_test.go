@@ -17,7 +17,7 @@ import (
 func idleHour(t *testing.T, config node.Config, pods int, change func(*v1.Pod)) int {
 	simulation := nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 	for i := range pods {
-		p := pod(fmt.Sprintf("pod-%03d", i), []string{"serve"}, []string{"serve"})
+		p := newPod(fmt.Sprintf("pod-%03d", i), []string{"serve"}, []string{"serve"})
 		change(p)
 		simulation.Apply(p)
 	}
@@ -29,7 +29,7 @@ func idleHour(t *testing.T, config node.Config, pods int, change func(*v1.Pod)) 
 	return steps
 }
 
-func plain(*v1.Pod) {}
+func keepPod(*v1.Pod) {}
 
 // I49: with an event stream an idle node lists its pods every 30 s, and does
 // nothing besides, however many they are: no deadline, no image, no dead container
@@ -37,8 +37,8 @@ func plain(*v1.Pod) {}
 func TestSimulation_I49_AnIdleNodeOnlyLists(t *testing.T) {
 	never := node.Config{Sync: node.SyncConfig{Resync: 10_000 * time.Hour}}
 	const lists = 120
-	assert.Equal(t, 5*lists, idleHour(t, never, 0, plain), "no pods")
-	assert.Equal(t, 5*lists, idleHour(t, never, 110, plain))
+	assert.Equal(t, 5*lists, idleHour(t, never, 0, keepPod), "no pods")
+	assert.Equal(t, 5*lists, idleHour(t, never, 110, keepPod))
 	assert.Equal(t, 5*lists, idleHour(t, never, 110, func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1_000_000)) }), "with deadlines")
 	assert.Equal(t, 5*lists, idleHour(t, never, 110, func(p *v1.Pod) {
 		p.Spec.Containers[1].Command, p.Spec.RestartPolicy = []string{"sleep", "5"}, v1.RestartPolicyOnFailure
@@ -57,7 +57,7 @@ func TestSimulation_I49_ResyncsAndProbesAreCounted(t *testing.T) {
 	assert.Less(t, steps, 600+3*pods*hour)
 
 	syncs = 0
-	steps = idleHour(t, config, pods, plain)
+	steps = idleHour(t, config, pods, keepPod)
 	assert.Less(t, syncs, 3*pods, "until it runs")
 	assert.InDelta(t, 600+pods*hour/10, steps, pods, "a step for each look")
 

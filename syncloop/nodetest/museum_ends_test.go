@@ -35,18 +35,18 @@ func phaseAndReason(s *v1.PodStatus) string {
 func TestMuseum_K126343_APodThatEndedIsNotAdmittedAgain(t *testing.T) {
 	labels := map[string]string{"disk": "ssd"}
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}}, Configure: func(c *node.Config) { c.Scheduling.Labels = labels }})
-	job := pod("job", []string{"sleep", "3"})
+	job := newPod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy, job.Spec.NodeSelector = v1.RestartPolicyNever, map[string]string{"disk": "ssd"}
 	b.Apply(job)
 	b.Run(10 * time.Second)
 	b.Crash()
-	lose(t, b, "job", "c0") // Nothing but the status tells that it has ended.
+	loseNewest(t, b, "job", "c0") // Nothing but the status tells that it has ended.
 	require.NoError(t, b.Machine().LoseSandbox(newestSandbox(t, b, "job")))
 	labels = nil
 	b.RestartWithStatuses()
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s Running", "3s Succeeded"}, seen(b, "job", phaseAndReason))
-	assert.Empty(t, calls(b, "event"+" NodeAffinity"))
+	assert.Equal(t, []string{"0s Running", "3s Succeeded"}, statusLines(b, "job", phaseAndReason))
+	assert.Empty(t, callLines(b, "event"+" NodeAffinity"))
 	b.Stop()
 }
 
@@ -66,13 +66,13 @@ func (f *finishes) Send(_ context.Context, u status.Update) error {
 func TestMuseum_K116954_ACompletedPodGoes(t *testing.T) {
 	var told finishes
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}, Statuses: node.StatusesConfig{Sink: &told}}})
-	job := pod("job", []string{"sleep", "3"})
+	job := newPod("job", []string{"sleep", "3"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(job)
 	b.Run(10 * time.Second)
 	last := b.Pod("job").Status
 	b.Crash()
-	lose(t, b, "job", "c0")
+	loseNewest(t, b, "job", "c0")
 	require.NoError(t, b.Machine().LoseSandbox(newestSandbox(t, b, "job")))
 	told = nil
 	job = job.DeepCopy()
@@ -90,7 +90,7 @@ func TestMuseum_K116954_ACompletedPodGoes(t *testing.T) {
 func TestMuseum_K104531_PhasesAtAShutdown(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyNever, v1.RestartPolicyOnFailure, v1.RestartPolicyAlways} {
-		p := answering(pod("p-"+strings.ToLower(string(policy)), []string{"serve"}), "c0", "run=forever exit=0")
+		p := setAnswers(newPod("p-"+strings.ToLower(string(policy)), []string{"serve"}), "c0", "run=forever exit=0")
 		p.Spec.RestartPolicy = policy
 		b.Apply(p)
 	}
@@ -98,7 +98,7 @@ func TestMuseum_K104531_PhasesAtAShutdown(t *testing.T) {
 	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{Groups: []node.ShutdownGroup{{Period: 30 * time.Second}}}))
 	b.Run(time.Second)
 	for _, name := range []string{"p-never", "p-onfailure", "p-always"} {
-		assert.Equal(t, []string{"0s Running", "10s Failed Terminated"}, seen(b, name, phaseAndReason), name)
+		assert.Equal(t, []string{"0s Running", "10s Failed Terminated"}, statusLines(b, name, phaseAndReason), name)
 	}
 	b.Stop()
 }
@@ -107,10 +107,10 @@ func TestMuseum_K104531_PhasesAtAShutdown(t *testing.T) {
 // failed, and exited with 0. The pod was Completed though it was ill.
 func TestMuseum_K109537_OurKillIsNoSuccess(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(sick())
+	b.Apply(podFailingLiveness())
 	b.Run(10 * time.Minute)
-	assert.Equal(t, []string{"0s Running"}, seen(b, "job", phaseOf))
-	assert.Greater(t, len(calls(b, "StartContainer")), 4)
+	assert.Equal(t, []string{"0s Running"}, statusLines(b, "job", phaseOf))
+	assert.Greater(t, len(callLines(b, "StartContainer")), 4)
 	b.Stop()
 }
 
@@ -118,12 +118,12 @@ func TestMuseum_K109537_OurKillIsNoSuccess(t *testing.T) {
 // containers still ran, and a controller started the next pod beside them.
 func TestMuseum_K88613_TerminalOnlyWhenNothingRuns(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0", "run=forever ignore-term")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0", "run=forever ignore-term")
 	p.Spec.ActiveDeadlineSeconds, p.Spec.TerminationGracePeriodSeconds = new(int64(10)), new(int64(20))
 	b.Apply(p)
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s Running", "30s Failed DeadlineExceeded"}, seen(b, "web", phaseAndReason))
-	assert.Equal(t, []string{"30s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
+	assert.Equal(t, []string{"0s Running", "30s Failed DeadlineExceeded"}, statusLines(b, "web", phaseAndReason))
+	assert.Equal(t, []string{"30s StopContainer c0 grace=20s"}, callLines(b, "StopContainer"))
 	b.Stop()
 }
 
@@ -132,14 +132,14 @@ func TestMuseum_K88613_TerminalOnlyWhenNothingRuns(t *testing.T) {
 func TestMuseum_K91923_AStaticPodIsEndedInOrder(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
-	p := answering(static(1, 25), "c0.pre-stop", "ok takes=5s")
+	p := setAnswers(staticPod(1, 25), "c0.pre-stop", "ok takes=5s")
 	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
 	require.NoError(t, files.Replace([]*v1.Pod{p}))
 	b.Run(10 * time.Second)
 	require.NoError(t, files.Replace(nil))
 	b.Run(time.Minute)
 	assert.Equal(t, 1, b.Machine().HandlerCalls(p.UID, "c0", runtime.PreStopHook))
-	assert.Equal(t, []string{"35s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
+	assert.Equal(t, []string{"35s StopContainer c0 grace=20s"}, callLines(b, "StopContainer"))
 	b.Stop()
 }
 
@@ -155,15 +155,15 @@ func TestMuseum_K40036_HooksThatGoWrong(t *testing.T) {
 		"the hook fails":      {"run=forever", "fail", []string{"10s StopContainer c0 grace=30s", "10s StopSandbox"}},
 	} {
 		b := nodetest.New(t, nodetest.Config{Seed: 1})
-		p := answering(pod("web", []string{"serve"}), "c0", c.script)
-		answering(p, "c0.pre-stop", c.hook)
+		p := setAnswers(newPod("web", []string{"serve"}), "c0", c.script)
+		setAnswers(p, "c0.pre-stop", c.hook)
 		p.Spec.RestartPolicy = v1.RestartPolicyNever
 		p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
 		b.Apply(p)
 		b.Run(10 * time.Second)
 		b.Delete(p.UID)
 		b.Run(time.Minute)
-		assert.Equal(t, c.want, calls(b, "StopContainer", "StopSandbox"), name)
+		assert.Equal(t, c.want, callLines(b, "StopContainer", "StopSandbox"), name)
 		b.Stop()
 	}
 }
@@ -173,12 +173,12 @@ func TestMuseum_K40036_HooksThatGoWrong(t *testing.T) {
 func TestMuseum_K83622_AnInitImageThatCannotBePulled(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().FailPulls("i:1", errors.New("no such image"))
-	p := withInit(pod("web", []string{"serve"}), "i: run=2s exit=0")
+	p := withInit(newPod("web", []string{"serve"}), "i: run=2s exit=0")
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(p)
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s 0/1 Init:ErrImagePull restarts=0", "20s 0/1 Init:ImagePullBackOff restarts=0"}, seen(b, "web", nil)[:2])
-	assert.Equal(t, []string{"0s Pending"}, seen(b, "web", phaseOf))
+	assert.Equal(t, []string{"0s 0/1 Init:ErrImagePull restarts=0", "20s 0/1 Init:ImagePullBackOff restarts=0"}, statusLines(b, "web", nil)[:2])
+	assert.Equal(t, []string{"0s Pending"}, statusLines(b, "web", phaseOf))
 	b.Machine().FailPulls("i:1", nil)
 	b.Run(2 * time.Minute)
 	b.AssertPhase("web", v1.PodRunning)
@@ -189,11 +189,11 @@ func TestMuseum_K83622_AnInitImageThatCannotBePulled(t *testing.T) {
 // it waited for the sidecar. The regular containers alone decide its phase. (Also kubectl 1739.)
 func TestMuseum_K9s4005_AJobWhoseSidecarWasKilled(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := withInit(pod("job", []string{"sleep", "20"}), "s: run=10s exit=137 reason=OOMKilled")
+	p := withInit(newPod("job", []string{"sleep", "20"}), "s: run=10s exit=137 reason=OOMKilled")
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(p)
 	b.Run(2 * time.Minute)
-	assert.Equal(t, []string{"0s Running", "20s Succeeded"}, seen(b, "job", phaseOf))
+	assert.Equal(t, []string{"0s Running", "20s Succeeded"}, statusLines(b, "job", phaseOf))
 	b.Stop()
 }
 
@@ -203,7 +203,7 @@ func TestMuseum_K9s4005_AJobWhoseSidecarWasKilled(t *testing.T) {
 func TestMuseum_K128845_APortThatIsStillTaken(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
-	p := static(1, 20)
+	p := staticPod(1, 20)
 	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 	require.NoError(t, files.Replace([]*v1.Pod{p}))
 	b.Run(10 * time.Second)
@@ -211,7 +211,7 @@ func TestMuseum_K128845_APortThatIsStillTaken(t *testing.T) {
 	next.UID, next.Namespace = "static-2", "other"
 	require.NoError(t, files.Replace([]*v1.Pod{next}))
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"10s Pending AdmissionDeferred", "30s Running"}, seen(b, "other/static", phaseAndReason))
+	assert.Equal(t, []string{"10s Pending AdmissionDeferred", "30s Running"}, statusLines(b, "other/static", phaseAndReason))
 	b.Stop()
 }
 
@@ -235,7 +235,7 @@ func TestMuseum_K123435_TheAppArmorAnnotationOfAStaticPod(t *testing.T) {
 		Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}},
 		Wrap: func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return confined{inner, &profiles} },
 	})
-	p := static(1, 20)
+	p := staticPod(1, 20)
 	p.Annotations["container.apparmor.security.beta.kubernetes.io/c0"] = "localhost/tight"
 	require.NoError(t, files.Replace([]*v1.Pod{p}))
 	b.Run(10 * time.Second)

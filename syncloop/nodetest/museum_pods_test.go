@@ -21,13 +21,13 @@ import (
 // first attempt stood for the second. Verdicts belong to the ID of a container.
 func TestMuseum_K133072_ASidecarThatStartsLater(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := withInit(pod("web", []string{"serve"}), "s: run=12s exit=1; run=forever")
-	answering(p, "s.startup", "fail for=13s; ok")
+	p := withInit(newPod("web", []string{"serve"}), "s: run=12s exit=1; run=forever")
+	setAnswers(p, "s.startup", "fail for=13s; ok")
 	p.Spec.InitContainers[0].StartupProbe = tcpProbe(5)
 	p.Spec.InitContainers[0].StartupProbe.FailureThreshold = 10
 	b.Apply(p)
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s StartContainer s", "12s StartContainer s", "27s StartContainer c0"}, calls(b, "StartContainer"))
+	assert.Equal(t, []string{"0s StartContainer s", "12s StartContainer s", "27s StartContainer c0"}, callLines(b, "StartContainer"))
 	b.Stop()
 }
 
@@ -36,13 +36,13 @@ func TestMuseum_K133072_ASidecarThatStartsLater(t *testing.T) {
 func TestMuseum_K122902_ReadinessOfSidecarsCounts(t *testing.T) {
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyNever, v1.RestartPolicyOnFailure, v1.RestartPolicyAlways} {
 		b := nodetest.New(t, nodetest.Config{Seed: 1})
-		p := answering(withInit(pod("web", []string{"serve"}), "s: run=forever"), "s.readiness", "fail for=8s; ok for=10s; fail")
+		p := setAnswers(withInit(newPod("web", []string{"serve"}), "s: run=forever"), "s.readiness", "fail for=8s; ok for=10s; fail")
 		p.Spec.RestartPolicy = policy
 		p.Spec.InitContainers[0].ReadinessProbe = tcpProbe(5)
 		p.Spec.InitContainers[0].ReadinessProbe.FailureThreshold = 1
 		b.Apply(p)
 		b.Run(time.Minute)
-		assert.Equal(t, []string{"0s False", "10s True", "20s False"}, seen(b, "web", conditionIs(v1.PodReady)), policy)
+		assert.Equal(t, []string{"0s False", "10s True", "20s False"}, statusLines(b, "web", conditionIs(v1.PodReady)), policy)
 		b.Stop()
 	}
 }
@@ -52,13 +52,13 @@ func TestMuseum_K122902_ReadinessOfSidecarsCounts(t *testing.T) {
 // always run again, and their status follows the records.
 func TestMuseum_K123323_TheStatusFollowsASidecar(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := withInit(pod("web", []string{"serve"}), "s: run=5s exit=3; run=5s exit=0; run=forever")
+	p := withInit(newPod("web", []string{"serve"}), "s: run=5s exit=3; run=5s exit=0; run=forever")
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(p)
 	b.Run(time.Minute)
 	assert.Equal(t, []string{
 		"0s running=true restarts=0", "5s running=true restarts=1", "10s running=false restarts=1", "20s running=true restarts=2",
-	}, seen(b, "web", func(s *v1.PodStatus) string {
+	}, statusLines(b, "web", func(s *v1.PodStatus) string {
 		c := s.InitContainerStatuses[0]
 		return fmt.Sprintf("running=%t restarts=%d", c.State.Running != nil, c.RestartCount)
 	}))
@@ -70,15 +70,15 @@ func TestMuseum_K123323_TheStatusFollowsASidecar(t *testing.T) {
 // are the least that the container has. (Also 116753, 117373.)
 func TestMuseum_K115817_OneDeadlineForHookAndStop(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.pre-stop", "hang")
-	answering(p, "c0", "run=forever ignore-term")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.pre-stop", "hang")
+	setAnswers(p, "c0", "run=forever ignore-term")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(20))
 	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"drain"}}}}
 	b.Apply(p)
 	b.Run(10 * time.Second)
 	b.Delete(p.UID)
 	b.Run(2 * time.Minute)
-	assert.Equal(t, []string{"32s StopContainer c0 grace=2s", "32s StopSandbox"}, calls(b, "StopContainer", "StopSandbox"))
+	assert.Equal(t, []string{"32s StopContainer c0 grace=2s", "32s StopSandbox"}, callLines(b, "StopContainer", "StopSandbox"))
 	b.Stop()
 }
 
@@ -86,14 +86,14 @@ func TestMuseum_K115817_OneDeadlineForHookAndStop(t *testing.T) {
 // of the pod, though the probe names its own.
 func TestMuseum_K119377_TheGraceOfTheProbe(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.liveness", "fail")
-	answering(p, "c0", "run=forever ignore-term")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.liveness", "fail")
+	setAnswers(p, "c0", "run=forever ignore-term")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(300))
 	p.Spec.Containers[0].LivenessProbe = tcpProbe(5)
 	p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = new(int64(7))
 	b.Apply(p)
 	b.Run(18 * time.Second)
-	assert.Equal(t, []string{"0s StartContainer c0", "17s StopContainer c0 grace=7s", "17s StartContainer c0"}, calls(b, "StopContainer", "StartContainer"))
+	assert.Equal(t, []string{"0s StartContainer c0", "17s StopContainer c0 grace=7s", "17s StartContainer c0"}, callLines(b, "StopContainer", "StartContainer"))
 	b.Stop()
 }
 
@@ -104,7 +104,7 @@ func TestMuseum_K126543_AnInitContainerThatWasOnlyCreated(t *testing.T) {
 	created := 0
 	for step := 1; step < 60; step++ {
 		b := nodetest.New(t, nodetest.Config{Seed: 1})
-		b.Apply(withInit(pod("web", []string{"serve"}), "i: run=2s exit=0"))
+		b.Apply(withInit(newPod("web", []string{"serve"}), "i: run=2s exit=0"))
 		for b.Steps() < step {
 			b.StepUntil(nodetest.Epoch.Add(time.Second))
 		}
@@ -125,15 +125,15 @@ func TestMuseum_K126543_AnInitContainerThatWasOnlyCreated(t *testing.T) {
 // sandbox says that initialization is over. (Also 29972.)
 func TestMuseum_K90271_InitContainersRunOnce(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(withInit(pod("web", []string{"serve"}), "i: run=2s exit=0", "j: run=2s exit=0"))
+	b.Apply(withInit(newPod("web", []string{"serve"}), "i: run=2s exit=0", "j: run=2s exit=0"))
 	b.Run(10 * time.Second)
-	lose(t, b, "web", "i")
-	lose(t, b, "web", "j")
+	loseNewest(t, b, "web", "i")
+	loseNewest(t, b, "web", "j")
 	b.Run(time.Minute)
 	b.Crash()
 	b.Start()
 	b.Run(5 * time.Minute)
-	assert.Equal(t, []string{"0s StartContainer i", "2s StartContainer j", "4s StartContainer c0"}, calls(b, "StartContainer"))
+	assert.Equal(t, []string{"0s StartContainer i", "2s StartContainer j", "4s StartContainer c0"}, callLines(b, "StartContainer"))
 	b.AssertStatus("web", "1/1 Running restarts=0")
 	b.Stop()
 }
@@ -143,15 +143,15 @@ func TestMuseum_K90271_InitContainersRunOnce(t *testing.T) {
 // continue until the container stops. (Also 140881, 140980.)
 func TestMuseum_K110309_ReadinessInTermination(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.readiness", "ok for=25s; fail")
-	answering(p, "c0", "run=forever ignore-term")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.readiness", "ok for=25s; fail")
+	setAnswers(p, "c0", "run=forever ignore-term")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	p.Spec.Containers[0].ReadinessProbe = tcpProbe(5)
 	b.Apply(p)
 	b.Run(10 * time.Second)
 	b.Delete(p.UID)
 	b.Run(2 * time.Minute)
-	assert.Equal(t, []string{"0s True", "35s False"}, seen(b, "web", conditionIs(v1.PodReady)))
+	assert.Equal(t, []string{"0s True", "35s False"}, statusLines(b, "web", conditionIs(v1.PodReady)))
 	b.Stop()
 }
 
@@ -159,8 +159,8 @@ func TestMuseum_K110309_ReadinessInTermination(t *testing.T) {
 // termination, and restarted or killed a sidecar that still served the containers before it.
 func TestMuseum_K141766_ProbesOfSidecarsEnd(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(withInit(pod("web", []string{"serve"}), "s: run=forever"), "s.liveness", "ok for=12s; fail")
-	answering(p, "c0", "run=forever ignore-term")
+	p := setAnswers(withInit(newPod("web", []string{"serve"}), "s: run=forever"), "s.liveness", "ok for=12s; fail")
+	setAnswers(p, "c0", "run=forever ignore-term")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	p.Spec.InitContainers[0].LivenessProbe = tcpProbe(5)
 	b.Apply(p)
@@ -172,7 +172,7 @@ func TestMuseum_K141766_ProbesOfSidecarsEnd(t *testing.T) {
 	assert.Equal(t, []string{
 		"10s event Killing: Stopping container c0: the pod ends", "10s event Killing: Stopping container s: the pod ends",
 		"1m10s StopContainer c0 grace=1m0s", "1m10s StopContainer s grace=2s",
-	}, calls(b, "StopContainer", "event Killing", "event Unhealthy"))
+	}, callLines(b, "StopContainer", "event Killing", "event Unhealthy"))
 	b.Stop()
 }
 
@@ -180,7 +180,7 @@ func TestMuseum_K141766_ProbesOfSidecarsEnd(t *testing.T) {
 // not come from a sync, and could belong to a spec that was not synced yet. (Also 130573.)
 func TestMuseum_K130352_TheGenerationThatWasActedUpon(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	p.Generation = 3
 	b.Apply(p)
 	b.Run(5 * time.Second)
@@ -191,7 +191,7 @@ func TestMuseum_K130352_TheGenerationThatWasActedUpon(t *testing.T) {
 	b.Run(5 * time.Second)
 	b.Delete(p.UID)
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s observed=3", "5s observed=4"}, seen(b, "web", func(s *v1.PodStatus) string {
+	assert.Equal(t, []string{"0s observed=3", "5s observed=4"}, statusLines(b, "web", func(s *v1.PodStatus) string {
 		line := fmt.Sprintf("observed=%d", s.ObservedGeneration)
 		for _, c := range s.Conditions {
 			if c.ObservedGeneration != s.ObservedGeneration {
@@ -209,7 +209,7 @@ func TestMuseum_K15925_ADeletionDoesNotWaitForAPull(t *testing.T) {
 	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.PullImage, Do: faulty.Hang}}})
 	require.NoError(t, err)
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: faults.Wrap})
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	b.Apply(p)
 	b.Run(10 * time.Second)
 	b.Delete(p.UID)
@@ -222,7 +222,7 @@ func TestMuseum_K15925_ADeletionDoesNotWaitForAPull(t *testing.T) {
 // ran, and the last state of a container that crashes was empty.
 func TestMuseum_K101044_TheLastStateAfterARestart(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(answering(pod("web", []string{"serve"}), "c0", "run=5s exit=7; run=forever"))
+	b.Apply(setAnswers(newPod("web", []string{"serve"}), "c0", "run=5s exit=7; run=forever"))
 	b.Run(20 * time.Second)
 	b.Crash()
 	for _, c := range b.Machine().SnapshotPod("uid-web").Containers {
@@ -243,16 +243,16 @@ func TestMuseum_K101044_TheLastStateAfterARestart(t *testing.T) {
 // runs at most once does not run twice. (Also 95561.)
 func TestMuseum_K102821_TheRuntimeLostItsState(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	job := pod("job", []string{"serve"})
+	job := newPod("job", []string{"serve"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(newPod("web", []string{"serve"}))
 	b.Apply(job)
 	b.Run(10 * time.Second)
 	b.Machine().LoseAll()
 	b.Run(2 * time.Minute)
 	b.AssertStatus("web", "1/1 Running restarts=1")
 	b.AssertPhase("job", v1.PodFailed)
-	assert.Len(t, calls(b, "StartContainer"), 3)
+	assert.Len(t, callLines(b, "StartContainer"), 3)
 	b.Stop()
 }
 
@@ -260,12 +260,12 @@ func TestMuseum_K102821_TheRuntimeLostItsState(t *testing.T) {
 // itself, and its successor was killed at its first failure. A new ID has counters of its own.
 func TestMuseum_K53530_CountersBeginAnew(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0", "run=9s exit=1; run=forever")
-	answering(p, "c0.liveness", "fail for=8s; ok")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0", "run=9s exit=1; run=forever")
+	setAnswers(p, "c0.liveness", "fail for=8s; ok")
 	p.Spec.Containers[0].LivenessProbe = tcpProbe(5)
 	b.Apply(p)
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s StartContainer c0", "9s StartContainer c0"}, calls(b, "StopContainer", "StartContainer"))
+	assert.Equal(t, []string{"0s StartContainer c0", "9s StartContainer c0"}, callLines(b, "StopContainer", "StartContainer"))
 	b.Stop()
 }
 
@@ -273,7 +273,7 @@ func TestMuseum_K53530_CountersBeginAnew(t *testing.T) {
 // period of its spec, and waited for it. The shorter one takes effect at once. (Also 113717.)
 func TestMuseum_K120449_AForcedDeletion(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0", "run=forever ignore-term")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0", "run=forever ignore-term")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(300))
 	b.Apply(p)
 	b.Run(10 * time.Second)
@@ -283,7 +283,7 @@ func TestMuseum_K120449_AForcedDeletion(t *testing.T) {
 		b.Apply(p)
 		b.Run(5 * time.Second)
 	}
-	assert.Equal(t, []string{"15s StopContainer c0 grace=5m0s: context canceled", "17s StopContainer c0 grace=2s", "17s StopSandbox"}, calls(b, "StopContainer", "StopSandbox"))
+	assert.Equal(t, []string{"15s StopContainer c0 grace=5m0s: context canceled", "17s StopContainer c0 grace=2s", "17s StopSandbox"}, callLines(b, "StopContainer", "StopSandbox"))
 	b.Stop()
 }
 
@@ -291,7 +291,7 @@ func TestMuseum_K120449_AForcedDeletion(t *testing.T) {
 // the old one, and ended it, or did not start it. Each UID is a pod of its own. (Also 867.)
 func TestMuseum_VK907_TheUIDDecides(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0", "run=forever ignore-term")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0", "run=forever ignore-term")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(20))
 	b.Apply(p)
 	b.Run(10 * time.Second)
@@ -303,6 +303,6 @@ func TestMuseum_VK907_TheUIDDecides(t *testing.T) {
 	assert.Empty(t, b.Machine().SnapshotPod(p.UID).Containers)
 	require.Len(t, b.Machine().SnapshotPod(next.UID).Containers, 1)
 	assert.Equal(t, runtime.StateRunning, b.Machine().SnapshotPod(next.UID).Containers[0].State)
-	assert.Equal(t, []string{"30s StopContainer c0 grace=20s"}, calls(b, "StopContainer"))
+	assert.Equal(t, []string{"30s StopContainer c0 grace=20s"}, callLines(b, "StopContainer"))
 	b.Stop()
 }

@@ -29,14 +29,14 @@ import (
 // (Also 118245.)
 func TestMuseum_K133579_StartupProbesAfterARestart(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.startup", "ok for=15s; fail")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.startup", "ok for=15s; fail")
 	p.Spec.Containers[0].StartupProbe = tcpProbe(5)
 	b.Apply(p)
 	b.Run(20 * time.Second)
 	b.RestartWithStatuses()
 	b.Run(2 * time.Minute)
-	assert.Empty(t, calls(b, "StopContainer"))
-	assert.Equal(t, []string{"0s True"}, seen(b, "web", conditionIs(v1.PodReady)))
+	assert.Empty(t, callLines(b, "StopContainer"))
+	assert.Equal(t, []string{"0s True"}, statusLines(b, "web", conditionIs(v1.PodReady)))
 	b.Stop()
 }
 
@@ -45,17 +45,17 @@ func TestMuseum_K133579_StartupProbesAfterARestart(t *testing.T) {
 // the pod got Ready. A container with a startup probe has started when the probe has succeeded.
 func TestMuseum_K142305_StartingAfterARestart(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.startup", "fail for=1m; ok")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.startup", "fail for=1m; ok")
 	p.Spec.Containers[0].StartupProbe = tcpProbe(5)
 	p.Spec.Containers[0].StartupProbe.FailureThreshold = 30
 	p.Spec.Containers[0].LivenessProbe = tcpProbe(5)
-	answering(p, "c0.liveness", "fail for=1m; ok")
+	setAnswers(p, "c0.liveness", "fail for=1m; ok")
 	b.Apply(p)
 	b.Run(22 * time.Second)
 	b.RestartWithStatuses()
 	b.Run(2 * time.Minute)
-	assert.Empty(t, calls(b, "StopContainer"), "the liveness probe waits for the startup probe")
-	assert.Equal(t, []string{"0s False", "1m2s True"}, seen(b, "web", conditionIs(v1.PodReady)))
+	assert.Empty(t, callLines(b, "StopContainer"), "the liveness probe waits for the startup probe")
+	assert.Equal(t, []string{"0s False", "1m2s True"}, statusLines(b, "web", conditionIs(v1.PodReady)))
 	b.Stop()
 }
 
@@ -64,13 +64,13 @@ func TestMuseum_K142305_StartingAfterARestart(t *testing.T) {
 // said otherwise. (Also 113646, 78733.)
 func TestMuseum_K125397_ReadyAfterARestart(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Jitter: func() float64 { return 0.9 }}})
-	p := answering(pod("web", []string{"serve"}), "c0.readiness", "ok for=1m30s; fail")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.readiness", "ok for=1m30s; fail")
 	p.Spec.Containers[0].ReadinessProbe = tcpProbe(10)
 	b.Apply(p)
 	b.Run(time.Minute)
 	b.RestartWithStatuses()
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s True", "1m59s False"}, seen(b, "web", conditionIs(v1.PodReady)))
+	assert.Equal(t, []string{"0s True", "1m59s False"}, statusLines(b, "web", conditionIs(v1.PodReady)))
 	b.Stop()
 }
 
@@ -79,7 +79,7 @@ func TestMuseum_K125397_ReadyAfterARestart(t *testing.T) {
 // ends when the container does.
 func TestMuseum_K134338_TheHookEndsWithItsContainer(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := pod("web", []string{"sleep", "15"})
+	p := newPod("web", []string{"sleep", "15"})
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	p.Spec.TerminationGracePeriodSeconds = new(int64(90))
 	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 60}}}
@@ -87,7 +87,7 @@ func TestMuseum_K134338_TheHookEndsWithItsContainer(t *testing.T) {
 	b.Run(10 * time.Second)
 	b.Delete(p.UID)
 	b.Run(2 * time.Minute)
-	assert.Equal(t, []string{"15s StopSandbox"}, calls(b, "StopSandbox"))
+	assert.Equal(t, []string{"15s StopSandbox"}, callLines(b, "StopSandbox"))
 	b.Stop()
 }
 
@@ -96,12 +96,12 @@ func TestMuseum_K134338_TheHookEndsWithItsContainer(t *testing.T) {
 // again. Only containers of the new sandbox count. (Also 126653, 104629.)
 func TestMuseum_K127793_PendingWhileItInitializesAgain(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := withInit(pod("web", []string{"serve"}), "i: run=2s exit=0; run=3s exit=1; run=3s exit=1; run=4s exit=0")
+	p := withInit(newPod("web", []string{"serve"}), "i: run=2s exit=0; run=3s exit=1; run=3s exit=1; run=4s exit=0")
 	b.Apply(p)
 	b.Run(5 * time.Second)
 	require.NoError(t, b.Machine().KillSandbox(newestSandbox(t, b, "web")))
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s Pending", "2s Running", "5s Pending", "45s Running"}, seen(b, "web", phaseOf))
+	assert.Equal(t, []string{"0s Pending", "2s Running", "5s Pending", "45s Running"}, statusLines(b, "web", phaseOf))
 	b.Stop()
 }
 
@@ -109,16 +109,16 @@ func TestMuseum_K127793_PendingWhileItInitializesAgain(t *testing.T) {
 // hand, and its status said for ever that it is being created. It runs once, so it has ended.
 func TestMuseum_K124176_AnEphemeralContainerIsOver(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	p.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "debug", Image: "debug:1", Command: []string{"serve"}}}}
 	b.Apply(p)
 	b.Run(5 * time.Second)
-	lose(t, b, "web", "debug")
+	loseNewest(t, b, "web", "debug")
 	b.Run(time.Minute)
 	ended := b.Pod("web").Status.EphemeralContainerStatuses[0].State.Terminated
 	require.NotNil(t, ended)
 	assert.Equal(t, "137 ContainerStatusUnknown", fmt.Sprint(ended.ExitCode, " ", ended.Reason))
-	assert.Equal(t, []string{"0s StartContainer c0", "0s StartContainer debug"}, slices.Sorted(slices.Values(calls(b, "StartContainer"))))
+	assert.Equal(t, []string{"0s StartContainer c0", "0s StartContainer debug"}, slices.Sorted(slices.Values(callLines(b, "StartContainer"))))
 	b.Stop()
 }
 
@@ -127,7 +127,7 @@ func TestMuseum_K124176_AnEphemeralContainerIsOver(t *testing.T) {
 func TestMuseum_K135299_WhyContainersCannotStart(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(newPod("web", []string{"serve"}))
 	b.Run(5 * time.Second)
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	b.Run(30 * time.Second)
@@ -136,7 +136,7 @@ func TestMuseum_K135299_WhyContainersCannotStart(t *testing.T) {
 	b.Run(5 * time.Second)
 	assert.Equal(t, []string{
 		"0s False PodSandboxNotReady: no pod sandbox exists", "7s True", "35s False PodSandboxNotReady: pod sandbox is not ready",
-	}, seen(b, "web", func(s *v1.PodStatus) string {
+	}, statusLines(b, "web", func(s *v1.PodStatus) string {
 		for _, c := range s.Conditions {
 			if c.Type == v1.PodReadyToStartContainers {
 				return strings.TrimSuffix(fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message), " : ")
@@ -152,18 +152,18 @@ func TestMuseum_K135299_WhyContainersCannotStart(t *testing.T) {
 // with the same ID.
 func TestMuseum_K141155_AReplacedContainerHasNotStarted(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.startup", "fail for=8s; ok")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.startup", "fail for=8s; ok")
 	p.Spec.Containers[0].StartupProbe = tcpProbe(5)
 	p.Spec.Containers[0].StartupProbe.FailureThreshold = 30
 	b.Apply(p)
 	b.Run(time.Minute)
 	b.Crash()
-	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	require.NoError(t, b.Machine().ExitContainer(newestContainer(t, b, "web", "c0"), 1))
 	b.RestartWithStatuses()
 	b.Run(time.Minute)
 	assert.Equal(t, []string{
 		"0s restarts=0 started=false", "10s restarts=0 started=true", "1m0s restarts=1 started=false", "1m10s restarts=1 started=true",
-	}, seen(b, "web", func(s *v1.PodStatus) string {
+	}, statusLines(b, "web", func(s *v1.PodStatus) string {
 		if len(s.ContainerStatuses) == 0 || s.ContainerStatuses[0].State.Running == nil {
 			return ""
 		}
@@ -177,15 +177,15 @@ func TestMuseum_K141155_AReplacedContainerHasNotStarted(t *testing.T) {
 // status of the API server, for its replacement.
 func TestMuseum_K141473_AReplacedContainerIsNotReady(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(pod("web", []string{"serve"}), "c0.readiness", "fail for=8s; ok")
+	p := setAnswers(newPod("web", []string{"serve"}), "c0.readiness", "fail for=8s; ok")
 	p.Spec.Containers[0].ReadinessProbe = tcpProbe(5)
 	b.Apply(p)
 	b.Run(time.Minute)
 	b.Crash()
-	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	require.NoError(t, b.Machine().ExitContainer(newestContainer(t, b, "web", "c0"), 1))
 	b.RestartWithStatuses()
 	b.Run(time.Minute)
-	assert.Equal(t, []string{"0s False", "10s True", "1m0s False", "1m10s True"}, seen(b, "web", conditionIs(v1.PodReady)))
+	assert.Equal(t, []string{"0s False", "10s True", "1m0s False", "1m10s True"}, statusLines(b, "web", conditionIs(v1.PodReady)))
 	b.Stop()
 }
 
@@ -195,16 +195,16 @@ func TestMuseum_K141473_AReplacedContainerIsNotReady(t *testing.T) {
 // says that the pod is initialized.
 func TestMuseum_K137146_ACrashBesideASidecar(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := answering(withInit(pod("web", []string{"serve"}), "s: run=forever"), "s.startup", "ok for=10s; fail for=40s; ok")
+	p := setAnswers(withInit(newPod("web", []string{"serve"}), "s: run=forever"), "s.startup", "ok for=10s; fail for=40s; ok")
 	p.Spec.InitContainers[0].StartupProbe = tcpProbe(5)
 	p.Spec.InitContainers[0].StartupProbe.FailureThreshold = 30
 	b.Apply(p)
 	b.Run(20 * time.Second)
 	b.Crash()
-	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	require.NoError(t, b.Machine().ExitContainer(newestContainer(t, b, "web", "c0"), 1))
 	b.Start()
 	b.Run(30 * time.Second)
-	assert.Equal(t, []string{"0s StartContainer s", "0s StartContainer c0", "20s StartContainer c0"}, calls(b, "StartContainer"))
+	assert.Equal(t, []string{"0s StartContainer s", "0s StartContainer c0", "20s StartContainer c0"}, callLines(b, "StartContainer"))
 	b.Stop()
 }
 

@@ -62,8 +62,8 @@ func newResourceChecks() resourceChecks {
 	}
 }
 
-// fault adds a violation of an invariant. The history fails with it after the current step.
-func (h *resourceHistory) fault(format string, args ...any) {
+// recordViolation adds a violation of an invariant. The history fails with it after the current step.
+func (h *resourceHistory) recordViolation(format string, args ...any) {
 	h.faultList = append(h.faultList, fmt.Sprintf("at %s: "+format, append([]any{h.sinceStart()}, args...)...))
 }
 
@@ -132,7 +132,7 @@ func (h *resourceHistory) checkSums(pods []*v1.Pod) {
 	}
 	for name, sum := range sums {
 		if sum > h.allocatable(name) && sum > h.sums[name] {
-			h.fault("the allocated %s rose from %d to %d, and %d is allocatable", name, h.sums[name], sum, h.allocatable(name))
+			h.recordViolation("the allocated %s rose from %d to %d, and %d is allocatable", name, h.sums[name], sum, h.allocatable(name))
 		}
 	}
 	h.sums, h.counted = sums, counted
@@ -171,11 +171,11 @@ func (h *resourceHistory) checkEvicted(pods []*v1.Pod) {
 		isFailed := p.Status.Phase == v1.PodFailed
 		switch {
 		case isFailed && p.Status.Reason != eviction.Reason:
-			h.fault("the evicted pod %s is Failed with the reason %q", p.Name, p.Status.Reason)
+			h.recordViolation("the evicted pod %s is Failed with the reason %q", p.Name, p.Status.Reason)
 		case isFailed:
 			e.failed = true
 		case e.failed && (p.Status.Phase == v1.PodRunning || p.Status.Phase == v1.PodSucceeded || len(p.Status.ContainerStatuses) > 0):
-			h.fault("the evicted pod %s was Failed, and is %s", p.Name, p.Status.Phase)
+			h.recordViolation("the evicted pod %s was Failed, and is %s", p.Name, p.Status.Phase)
 		}
 	}
 }
@@ -193,10 +193,10 @@ func (h *resourceHistory) checkContainers() {
 				h.created[c.ID] = h.b.Now()
 			}
 			if !h.wasAllocated(p.UID, c.Name, have) {
-				h.fault("container %s of %s has %v, which was never allocated: %v", c.Name, p.Name, have, h.allocated[p.UID])
+				h.recordViolation("container %s of %s has %v, which was never allocated: %v", c.Name, p.Name, have, h.allocated[p.UID])
 			}
 			if c.State == runtime.StateRunning && !have.withinPod(pod) {
-				h.fault("container %s of %s has the limits %v, and its pod has %v", c.Name, p.Name, have.limits, pod)
+				h.recordViolation("container %s of %s has the limits %v, and its pod has %v", c.Name, p.Name, have.limits, pod)
 			}
 		}
 	}
@@ -220,7 +220,7 @@ const window = time.Minute
 // checkCreate checks the resources with which a container is created.
 func (h *resourceHistory) checkCreate(req runtime.CreateContainerRequest) {
 	if have := containerValues(req.Resources); !h.wasAllocated(req.Pod.UID, req.Name, have) {
-		h.fault("container %s of %s is created with %v, which was never allocated: %v", req.Name, req.Pod.Name, have, h.allocated[req.Pod.UID])
+		h.recordViolation("container %s of %s is created with %v, which was never allocated: %v", req.Name, req.Pod.Name, have, h.allocated[req.Pod.UID])
 	}
 }
 
@@ -242,11 +242,11 @@ func (h *resourceHistory) checkStart(id string) {
 				v := a.values[c.Name]
 				most.quota, most.memory = max(most.quota, v.quota), max(most.memory, v.memory)
 			}
-			if len(list) > 0 && !have.within(most) {
-				h.fault("container %s of %s starts with the limits %v above the allocated %v", c.Name, p.Name, have.limits, most)
+			if len(list) > 0 && !have.isWithin(most) {
+				h.recordViolation("container %s of %s starts with the limits %v above the allocated %v", c.Name, p.Name, have.limits, most)
 			}
 			if pod := h.machine.podLimits(p.UID); !have.withinPod(pod) {
-				h.fault("container %s of %s starts with the limits %v above the limits of its pod, %v", c.Name, p.Name, have.limits, pod)
+				h.recordViolation("container %s of %s starts with the limits %v above the limits of its pod, %v", c.Name, p.Name, have.limits, pod)
 			}
 			h.checkMayStart(p.UID, "container "+c.Name)
 		}
@@ -256,7 +256,7 @@ func (h *resourceHistory) checkStart(id string) {
 // checkMayStart checks that nothing of an evicted pod starts. A call with latency may have begun before the eviction.
 func (h *resourceHistory) checkMayStart(uid types.UID, what string) {
 	if e := h.evicted[uid]; e != nil && (e.failed || h.b.Now().Sub(e.at) > 10*time.Second) {
-		h.fault("%s of the evicted pod %s starts", what, e.name)
+		h.recordViolation("%s of the evicted pod %s starts", what, e.name)
 	}
 }
 
@@ -272,7 +272,7 @@ func (h *resourceHistory) checkUpdate(req runtime.UpdateContainerRequest) {
 				next.memory = 0
 			}
 			if pod := h.machine.podLimits(p.UID); c.ID == req.ContainerID && !next.withinPod(pod) {
-				h.fault("container %s of %s gets the limits %v, and its pod has %v", c.Name, p.Name, next.limits, pod)
+				h.recordViolation("container %s of %s gets the limits %v, and its pod has %v", c.Name, p.Name, next.limits, pod)
 			}
 		}
 	}
@@ -316,7 +316,7 @@ var rejected = strings.TrimPrefix(cgroups.ErrRejected.Error(), "cgroups: ")
 // checkNotRejected checks that the kernel has not refused a value beside the values of the containers.
 func (r evictionRecorder) checkNotRejected(message string) {
 	if strings.Contains(message, rejected) {
-		r.history.fault("the kernel rejects a value: %s", message)
+		r.history.recordViolation("the kernel rejects a value: %s", message)
 	}
 }
 
@@ -324,7 +324,7 @@ func (r evictionRecorder) checkNotRejected(message string) {
 // pass for pressure. Another victim for pressure must have stopped, or have had its time.
 func (h *resourceHistory) checkEviction(pod *v1.Pod, message string) {
 	if podspec.IsCritical(pod) {
-		h.fault("the critical pod %s is evicted: %s", pod.Name, message)
+		h.recordViolation("the critical pod %s is evicted: %s", pod.Name, message)
 	}
 	e := h.evicted[pod.UID]
 	if e == nil {
@@ -333,16 +333,16 @@ func (h *resourceHistory) checkEviction(pod *v1.Pod, message string) {
 	}
 	e.at = h.b.Now()
 	if e.events++; e.events > 1 || e.failed {
-		h.fault("the pod %s is evicted again: %s", pod.Name, message)
+		h.recordViolation("the pod %s is evicted again: %s", pod.Name, message)
 	}
 	if !strings.HasPrefix(message, "The node was low on resource") {
 		return
 	}
 	if h.victims = append(h.victims, pod.UID); len(h.victims) > 1 {
-		h.fault("one pass evicts %v", h.victims)
+		h.recordViolation("one pass evicts %v", h.victims)
 	}
 	if h.last.uid != "" && h.b.Now().Sub(h.last.at) < eviction.VictimTimeout && h.mayRun(h.last.uid) {
-		h.fault("%s is evicted although %s was evicted %s before and runs", pod.Name, h.last.uid, h.b.Now().Sub(h.last.at))
+		h.recordViolation("%s is evicted although %s was evicted %s before and runs", pod.Name, h.last.uid, h.b.Now().Sub(h.last.at))
 	}
 	h.last = victim{pod.UID, h.b.Now()}
 }

@@ -86,11 +86,11 @@ type storedStatuses struct{ *checkpoint.Dir }
 func runResourceHistory(t *testing.T, seed uint64) {
 	h := newResourceHistory(t, seed)
 	for range 30 {
-		h.act()
-		h.run(time.Duration(h.random.IntN(5000)) * time.Millisecond)
+		h.takeAction()
+		h.runFor(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	}
 	h.endTrouble()
-	h.run(8 * time.Minute)
+	h.runFor(8 * time.Minute)
 	h.checkFinal()
 	h.requireNoFault()
 	h.b.Stop()
@@ -107,7 +107,7 @@ func newResourceHistory(t *testing.T, seed uint64) *resourceHistory {
 	require.NoError(t, err)
 	h.machine = newResourceMachine(h, []string{"v1", "v2", "hybrid"}[seed%3])
 	h.openStores()
-	h.b = nodetest.New(t, nodetest.Config{Seed: seed, Details: *details, Wrap: h.machine.wrap, Configure: h.configure, Node: node.Config{
+	h.b = nodetest.New(t, nodetest.Config{Seed: seed, Details: *details, Wrap: h.machine.wrapRuntime, Configure: h.configureNode, Node: node.Config{
 		Pods:    node.PodsConfig{AllocatedResources: h.stores.resources, TerminalStatuses: h.stores.statuses, Sources: map[string]source.Source{"file": h.files}},
 		Cgroups: node.CgroupsConfig{PodCgroups: managerOfMachine{h.machine.manager, h.machine}, MaxPIDs: 100},
 		Scheduling: node.SchedulingConfig{
@@ -138,8 +138,8 @@ func (h *resourceHistory) openStores() {
 	h.stores.resources.Resources, h.stores.statuses.Dir = resources, statuses
 }
 
-// configure lets a node evict, and lets the checks see its passes and evictions.
-func (h *resourceHistory) configure(c *node.Config) {
+// configureNode configures eviction, and lets the checks observe the passes and evictions.
+func (h *resourceHistory) configureNode(c *node.Config) {
 	settings := eviction.Settings{
 		Hard:            map[string]string{"memory.available": "200Mi", "nodefs.available": "10%", "imagefs.available": "10%", "pid.available": "5"},
 		Soft:            map[string]string{"memory.available": "500Mi"},
@@ -163,8 +163,8 @@ func (h *resourceHistory) replaceTime(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// run lets time pass step by step, and checks the invariants after each step.
-func (h *resourceHistory) run(d time.Duration) {
+// runFor runs the node step by step for d and checks the invariants after each step.
+func (h *resourceHistory) runFor(d time.Duration) {
 	h.t.Helper()
 	h.snapshot, h.changed = h.b.Machine().Snapshot(), true
 	h.machine.updateContainerCgroups()
@@ -183,14 +183,14 @@ func (h *resourceHistory) requireNoFault() {
 	h.t.Fatalf("seed %d: %s\n%s", h.seed, strings.Join(h.faultList, "\n"), h.done.String())
 }
 
-// note stores an action for a reader of a failure.
-func (h *resourceHistory) note(format string, args ...any) {
+// noteAction stores an action for a reader of a failure.
+func (h *resourceHistory) noteAction(format string, args ...any) {
 	fmt.Fprintf(&h.done, "%10s  %s\n", h.sinceStart(), fmt.Sprintf(format, args...))
 }
 
-// act does one thing at random. A quarter of the histories have no pressure, so that more pods compete for the
+// takeAction does one thing at random. A quarter of the histories have no pressure, so that more pods compete for the
 // allocatable resources.
-func (h *resourceHistory) act() {
+func (h *resourceHistory) takeAction() {
 	most := 24
 	if h.seed%4 == 3 {
 		most = 18
@@ -205,15 +205,15 @@ func (h *resourceHistory) act() {
 	case n < 13:
 		h.updatePod()
 	case n < 15:
-		h.crash()
+		h.crashAgent()
 	case n < 17:
 		h.addFault()
 	case n < 18:
-		h.note("the faults of the runtime end")
+		h.noteAction("the faults of the runtime end")
 		h.faults.Clear()
 		h.pressure.SetBlind(false)
 	case n < 22:
-		h.press()
+		h.changeUsage()
 	case n < 23:
 		h.setSizes()
 	default:
@@ -234,8 +234,8 @@ func (h *resourceHistory) randomPod() *v1.Pod {
 	return h.desired[names[h.random.IntN(len(names))]]
 }
 
-// apply applies a new or changed pod, to the file if it is a static pod.
-func (h *resourceHistory) apply(p *v1.Pod) {
+// applyPod applies a new or changed pod, to the file if it is a static pod.
+func (h *resourceHistory) applyPod(p *v1.Pod) {
 	h.desired[p.Name] = p
 	if isStaticName(p.Name) {
 		h.replaceFile()
@@ -267,8 +267,8 @@ func (h *resourceHistory) addPod() {
 	}
 	h.names++
 	p := randomSizedPod(h.random, h.names)
-	h.note("add %s", describeSizes(p))
-	h.apply(p)
+	h.noteAction("add %s", describeSizes(p))
+	h.applyPod(p)
 }
 
 func (h *resourceHistory) deletePod() {
@@ -276,7 +276,7 @@ func (h *resourceHistory) deletePod() {
 	if p == nil {
 		return
 	}
-	h.note("delete %s", p.Name)
+	h.noteAction("delete %s", p.Name)
 	delete(h.desired, p.Name)
 	if isStaticName(p.Name) {
 		h.replaceFile()
@@ -293,8 +293,8 @@ func (h *resourceHistory) resizePod() {
 	p = p.DeepCopy()
 	p.Generation++
 	changeSizes(h.random, p)
-	h.note("resize %s", describeSizes(p))
-	h.apply(p)
+	h.noteAction("resize %s", describeSizes(p))
+	h.applyPod(p)
 }
 
 // updatePod changes something else of a pod.
@@ -307,17 +307,17 @@ func (h *resourceHistory) updatePod() {
 	p.Generation++
 	p.Spec.TerminationGracePeriodSeconds = randomGrace(h.random)
 	p.Labels = map[string]string{"generation": fmt.Sprint(p.Generation)}
-	h.note("update %s", p.Name)
-	h.apply(p)
+	h.noteAction("update %s", p.Name)
+	h.applyPod(p)
 }
 
-// crash crashes the node after a few steps, and starts another one with the same checkpoints.
-func (h *resourceHistory) crash() {
+// crashAgent crashes the node after a few steps, and starts another one with the same checkpoints.
+func (h *resourceHistory) crashAgent() {
 	for range h.random.IntN(60) {
 		h.b.Step()
 		h.checkStep()
 	}
-	h.note("crash")
+	h.noteAction("crash")
 	h.b.Crash()
 	h.forgetForNextNode()
 	switch h.random.IntN(4) {
@@ -335,7 +335,7 @@ func (h *resourceHistory) crash() {
 // addFault makes a few calls of the runtime fail.
 func (h *resourceHistory) addFault() {
 	if h.random.IntN(6) == 0 {
-		h.note("the node cannot be measured")
+		h.noteAction("the node cannot be measured")
 		h.pressure.SetBlind(true)
 		return
 	}
@@ -349,13 +349,13 @@ func (h *resourceHistory) addFault() {
 	default:
 		rule.Latency = time.Duration(h.random.IntN(4000)) * time.Millisecond
 	}
-	h.note("fault %+v", rule)
+	h.noteAction("fault %+v", rule)
 	_, err := h.faults.Add(rule)
 	require.NoError(h.t, err)
 }
 
-// press changes how much of a resource something other than pods uses.
-func (h *resourceHistory) press() {
+// changeUsage changes the usage of a resource by something other than pods.
+func (h *resourceHistory) changeUsage() {
 	signals := []eviction.Signal{eviction.MemoryAvailable, eviction.MemoryAvailable, eviction.NodeFsAvailable, eviction.PIDAvailable}
 	signal := signals[h.random.IntN(len(signals))]
 	most := map[eviction.Signal]int64{eviction.MemoryAvailable: 2000 * mebi, eviction.NodeFsAvailable: 10_000 * mebi, eviction.PIDAvailable: 40}[signal]
@@ -363,7 +363,7 @@ func (h *resourceHistory) press() {
 	if h.random.IntN(3) > 0 {
 		amount = h.random.Int64N(most + 1)
 	}
-	h.note("something uses %d of %s", amount, signal)
+	h.noteAction("something uses %d of %s", amount, signal)
 	h.pressure.SetOther(signal, amount)
 	if signal == eviction.NodeFsAvailable {
 		h.pressure.SetOther(eviction.ImageFsAvailable, amount)
@@ -377,7 +377,7 @@ func (h *resourceHistory) setSizes() {
 		return
 	}
 	bytes := uint64(h.random.IntN(3) * h.random.IntN(800) * mebi)
-	h.note("files of %s have %d MiB", p.Name, bytes/mebi)
+	h.noteAction("files of %s have %d MiB", p.Name, bytes/mebi)
 	h.pressure.SetVolume(p.Name, "data", bytes)
 	h.pressure.SetLogs(p.Name, "a", bytes/2)
 }
@@ -387,14 +387,14 @@ func (h *resourceHistory) killContainer() {
 	for _, p := range h.b.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning && h.random.IntN(3) == 0 {
-				h.note("kill %s of %s", c.Name, p.Name)
+				h.noteAction("kill %s of %s", c.Name, p.Name)
 				require.NoError(h.t, h.b.Machine().ExitContainer(c.ID, 137))
 				require.NoError(h.t, h.b.Machine().SetReason(c.ID, "OOMKilled"))
 			}
 		}
 		for _, s := range p.Sandboxes {
 			if s.Ready && h.random.IntN(8) == 0 {
-				h.note("kill the sandbox of %s", p.Name)
+				h.noteAction("kill the sandbox of %s", p.Name)
 				require.NoError(h.t, h.b.Machine().KillSandbox(s.ID))
 			}
 		}
@@ -403,7 +403,7 @@ func (h *resourceHistory) killContainer() {
 
 // endTrouble ends faults and pressure.
 func (h *resourceHistory) endTrouble() {
-	h.note("all trouble ends")
+	h.noteAction("all trouble ends")
 	h.faults.Clear()
 	h.pressure.SetBlind(false)
 	for _, signal := range []eviction.Signal{eviction.MemoryAvailable, eviction.NodeFsAvailable, eviction.ImageFsAvailable, eviction.PIDAvailable} {

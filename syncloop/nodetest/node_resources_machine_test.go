@@ -22,8 +22,10 @@ import (
 // limits are the limits of a cgroup or a container. No limit is math.MaxInt64.
 type limits struct{ quota, memory int64 }
 
-// within reports whether no limit is above the other one.
-func (l limits) within(other limits) bool { return l.quota <= other.quota && l.memory <= other.memory }
+// isWithin reports whether no limit exceeds the limit of other.
+func (l limits) isWithin(other limits) bool {
+	return l.quota <= other.quota && l.memory <= other.memory
+}
 
 // withinPod reports whether no limit is above the limit of the pod. A container without a limit has the limit of its
 // pod: the kernel accepts it, and it may run so until it is updated.
@@ -34,7 +36,7 @@ func (l limits) withinPod(pod limits) bool {
 		}
 		return limit
 	}
-	return limits{own(l.quota, pod.quota), own(l.memory, pod.memory)}.within(pod)
+	return limits{own(l.quota, pod.quota), own(l.memory, pod.memory)}.isWithin(pod)
 }
 
 // values are the kernel values of a container.
@@ -154,7 +156,7 @@ func (m *resourceMachine) updateQuotas() {
 			}
 			_ = m.dir.Mkdir(name)
 			if err := m.dir.WriteFile(name+"/cpu.cfs_quota_us", []byte(strconv.FormatInt(quota, 10))); err != nil {
-				m.history.fault("the kernel refuses the quota %d of container %s of %s, whose pod has %v: %v", quota, c.Name, p.Name, m.podLimits(p.UID), err)
+				m.history.recordViolation("the kernel refuses the quota %d of container %s of %s, whose pod has %v: %v", quota, c.Name, p.Name, m.podLimits(p.UID), err)
 			}
 		}
 	}
@@ -170,7 +172,7 @@ func (m *resourceMachine) updateQuotas() {
 func (m *resourceMachine) noteCalls() {
 	for _, call := range m.dir.Calls() {
 		if *details && !strings.HasPrefix(call, "Read") {
-			m.history.note("  %s", call)
+			m.history.noteAction("  %s", call)
 		}
 	}
 }
@@ -196,7 +198,7 @@ func (m managerOfMachine) Ensure(uid types.UID, values podresources.PodValues, g
 	if after := machine.podLimits(uid); after.memory < before.memory {
 		text, _ := machine.dir.ReadFile(machine.usageFile(machine.podDirs[uid]))
 		if used, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); used > after.memory || machine.mode == "v2" && used > 0 && used == after.memory {
-			machine.history.fault("the memory limit of pod %s is decreased to %d, and it uses %d (%s)", uid, after.memory, used, machine.mode)
+			machine.history.recordViolation("the memory limit of pod %s is decreased to %d, and it uses %d (%s)", uid, after.memory, used, machine.mode)
 		}
 	}
 	return dir, err
@@ -208,8 +210,8 @@ type runtimeWithCgroups struct {
 	machine *resourceMachine
 }
 
-// wrap returns the runtime of a node, with faults outside of the checks.
-func (m *resourceMachine) wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
+// wrapRuntime returns the runtime of a node, with faults outside of the checks.
+func (m *resourceMachine) wrapRuntime(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 	return m.history.faults.Wrap(runtimeWithCgroups{inner, m}, clk)
 }
 

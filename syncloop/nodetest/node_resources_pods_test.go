@@ -271,7 +271,7 @@ func (h *resourceHistory) checkFinalPod(p *v1.Pod, all []*v1.Pod) {
 	differs := fmt.Sprint(resourcesOf(desired)) != fmt.Sprint(resourcesOf(p))
 	assert.Equal(h.t, differs, pending != nil, "the pending resize of %s: %v; desired %s, allocated %s", p.Name, pending, describeSizes(desired), describeSizes(p))
 	if pending != nil && pending.Reason == v1.PodReasonDeferred {
-		assert.False(h.t, h.fits(desired, p, all), "the resize of %s fits: %v", p.Name, pending.Message)
+		assert.False(h.t, h.fitsBeside(desired, p, all), "the resize of %s fits: %v", p.Name, pending.Message)
 	}
 }
 
@@ -290,8 +290,8 @@ func resourcesOf(p *v1.Pod) (list []string) {
 	return list
 }
 
-// fits reports whether a pod with the desired resources fits beside the other pods.
-func (h *resourceHistory) fits(desired, allocated *v1.Pod, all []*v1.Pod) bool {
+// fitsBeside reports whether a pod with the desired resources fits beside the other pods.
+func (h *resourceHistory) fitsBeside(desired, allocated *v1.Pod, all []*v1.Pod) bool {
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		amount := func(p *v1.Pod) int64 {
 			q := podspec.Requests(p)[name]

@@ -35,10 +35,10 @@ func podWithInheritedLimit(generation int64, cpu, memoryLimit, use string) *v1.P
 // both.
 func TestNodeResourcesLowersQuotasInOneStep(t *testing.T) {
 	h := newResourceHistory(t, 0) // cgroup v1
-	h.apply(podWithInheritedLimit(1, "800m", "400Mi", "10Mi"))
-	h.run(5 * time.Second)
-	h.apply(podWithInheritedLimit(2, "400m", "400Mi", "10Mi"))
-	h.run(time.Minute)
+	h.applyPod(podWithInheritedLimit(1, "800m", "400Mi", "10Mi"))
+	h.runFor(5 * time.Second)
+	h.applyPod(podWithInheritedLimit(2, "400m", "400Mi", "10Mi"))
+	h.runFor(time.Minute)
 	h.checkFinal()
 	h.requireNoFault()
 	assert.Equal(t, limits{40_000, 400 * mebi}, h.machine.podLimits("p1"))
@@ -49,10 +49,10 @@ func TestNodeResourcesLowersQuotasInOneStep(t *testing.T) {
 // final check accepts that.
 func TestNodeResourcesKeepsLimitInUse(t *testing.T) {
 	h := newResourceHistory(t, 0) // cgroup v1
-	h.apply(podWithInheritedLimit(1, "800m", "400Mi", "90Mi"))
-	h.run(5 * time.Second)
-	h.apply(podWithInheritedLimit(2, "800m", "150Mi", "90Mi"))
-	h.run(time.Minute)
+	h.applyPod(podWithInheritedLimit(1, "800m", "400Mi", "90Mi"))
+	h.runFor(5 * time.Second)
+	h.applyPod(podWithInheritedLimit(2, "800m", "150Mi", "90Mi"))
+	h.runFor(time.Minute)
 	h.checkFinal()
 	h.requireNoFault()
 	assert.Equal(t, limits{80_000, 400 * mebi}, h.machine.podLimits("p1"))

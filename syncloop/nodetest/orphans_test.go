@@ -20,7 +20,7 @@ import (
 // hooks, its sidecars last, and its own grace.
 func TestOrphan_KC15_StopsAsItsPodAskedFor(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{OrphanGrace: -1}}})
-	b.Apply(define(t, `
+	b.Apply(decodePod(t, `
 metadata:
   name: web
   annotations:
@@ -62,7 +62,7 @@ type restarted struct {
 	ids   []string // of the containers that there were
 }
 
-func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
+func restartNode(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
 	t.Helper()
 	files := source.NewHandle()
 	sources := map[string]source.Source{"file": files}
@@ -71,7 +71,7 @@ func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
 	require.NoError(t, files.Replace(pods))
 	b.Run(20 * time.Second)
 	r := &restarted{Simulation: b, files: source.NewHandle()}
-	r.ids = r.containers()
+	r.ids = r.runningIDs()
 	b.Crash()
 	b.Run(5 * time.Second)
 	sources["file"] = r.files
@@ -81,8 +81,8 @@ func restart(t *testing.T, config node.Config, pods ...*v1.Pod) *restarted {
 	return r
 }
 
-// containers are the IDs of those that run.
-func (r *restarted) containers() (ids []string) {
+// runningIDs returns the IDs of the running containers.
+func (r *restarted) runningIDs() (ids []string) {
 	for _, p := range r.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
@@ -93,12 +93,12 @@ func (r *restarted) containers() (ids []string) {
 	return ids
 }
 
-// after lets time pass until so long after the node has begun.
-func (r *restarted) after(d time.Duration) { r.Run(r.began.Add(d).Sub(r.Now())) }
+// runUntilAfter runs the node until d after its start.
+func (r *restarted) runUntilAfter(d time.Duration) { r.Run(r.began.Add(d).Sub(r.Now())) }
 
-// etcd is a static pod that ends at once.
-func etcd() *v1.Pod {
-	p := pod("etcd", []string{"serve"})
+// etcdPod returns a static pod that exits immediately when it is stopped.
+func etcdPod() *v1.Pod {
+	p := newPod("etcd", []string{"serve"})
 	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 2379, HostPort: 2379}}
 	return p
 }
@@ -106,35 +106,35 @@ func etcd() *v1.Pod {
 // TestOrphanGrace_ManifestsThatComeLate: the pod goes on untouched, in the same
 // containers.
 func TestOrphanGrace_ManifestsThatComeLate(t *testing.T) {
-	r := restart(t, node.Config{}, etcd())
-	r.after(10 * time.Second)
-	assert.Equal(t, r.ids, r.containers())
-	require.NoError(t, r.files.Apply(etcd()))
-	r.after(5 * time.Minute)
-	assert.Equal(t, r.ids, r.containers())
+	r := restartNode(t, node.Config{}, etcdPod())
+	r.runUntilAfter(10 * time.Second)
+	assert.Equal(t, r.ids, r.runningIDs())
+	require.NoError(t, r.files.Apply(etcdPod()))
+	r.runUntilAfter(5 * time.Minute)
+	assert.Equal(t, r.ids, r.runningIDs())
 	_, transcript, _ := strings.Cut(r.Transcript(), "| 1/1 Running restarts=0\n")
 	assert.Equal(t, `     25.1s  event NotDesired: no source has named this pod of an earlier agent; the pod is killed at 2000-01-01T00:00:55Z unless a source names it, or earlier if another pod needs its name or a host port
 `, transcript)
-	assert.Equal(t, "Running ", state(r.Simulation, "uid-etcd"))
+	assert.Equal(t, "Running ", podState(r.Simulation, "uid-etcd"))
 	r.Stop()
 }
 
 // TestOrphanGrace_ManifestsThatNeverCome: the node ends the pod after 30 s, and its status
 // announces that.
 func TestOrphanGrace_ManifestsThatNeverCome(t *testing.T) {
-	r := restart(t, node.Config{}, etcd())
-	r.after(10 * time.Second)
+	r := restartNode(t, node.Config{}, etcdPod())
+	r.runUntilAfter(10 * time.Second)
 	assert.Equal(t, "default/etcd is Running: an earlier agent started it, and no source has delivered it yet; it is terminated in 21s "+
-		"unless one does, or at once if another pod needs its name or a host port", sentence(t, r.Simulation, "uid-etcd"))
+		"unless one does, or at once if another pod needs its name or a host port", explanationSentence(t, r.Simulation, "uid-etcd"))
 	require.Len(t, r.Node().Pods(), 1)
 	p := r.Node().Pods()[0]
 	assert.Equal(t, "0/1 NotDesired", node.Summarize(p, false).String())
 	assert.Equal(t, "no source has delivered the pod yet; it is terminated at 2000-01-01T00:00:55Z unless one does", p.Status.Message)
-	r.after(29 * time.Second)
-	assert.Equal(t, r.ids, r.containers())
-	r.after(33 * time.Second)
-	assert.Empty(t, r.containers())
-	r.after(time.Minute)
+	r.runUntilAfter(29 * time.Second)
+	assert.Equal(t, r.ids, r.runningIDs())
+	r.runUntilAfter(33 * time.Second)
+	assert.Empty(t, r.runningIDs())
+	r.runUntilAfter(time.Minute)
 	assert.Empty(t, r.Machine().Snapshot())
 	assert.Empty(t, r.Node().Pods())
 	r.Stop()
@@ -147,18 +147,18 @@ func TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort(t *testing.T) {
 		"port": func(p *v1.Pod) { p.Name = "other" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := restart(t, node.Config{}, etcd())
-			r.after(10 * time.Second)
-			assert.Equal(t, r.ids, r.containers())
-			other := etcd()
+			r := restartNode(t, node.Config{}, etcdPod())
+			r.runUntilAfter(10 * time.Second)
+			assert.Equal(t, r.ids, r.runningIDs())
+			other := etcdPod()
 			other.UID = "another"
 			claimer(other)
 			require.NoError(t, r.files.Apply(other))
-			r.after(10100 * time.Millisecond)
-			assert.NotContains(t, r.containers(), r.ids[0])
-			r.after(15 * time.Second)
-			assert.Equal(t, "Running ", state(r.Simulation, "another"))
-			assert.Len(t, r.containers(), 1)
+			r.runUntilAfter(10100 * time.Millisecond)
+			assert.NotContains(t, r.runningIDs(), r.ids[0])
+			r.runUntilAfter(15 * time.Second)
+			assert.Equal(t, "Running ", podState(r.Simulation, "another"))
+			assert.Len(t, r.runningIDs(), 1)
 			r.Stop()
 		})
 	}
@@ -166,54 +166,54 @@ func TestOrphanGrace_AnotherPodNeedsItsNameOrItsPort(t *testing.T) {
 
 // TestOrphanGrace_IsConfigurable: another length, and none.
 func TestOrphanGrace_IsConfigurable(t *testing.T) {
-	r := restart(t, node.Config{Pods: node.PodsConfig{OrphanGrace: 2 * time.Minute}}, etcd())
-	r.after(119 * time.Second)
-	assert.Equal(t, r.ids, r.containers())
-	r.after(124 * time.Second)
-	assert.Empty(t, r.containers())
+	r := restartNode(t, node.Config{Pods: node.PodsConfig{OrphanGrace: 2 * time.Minute}}, etcdPod())
+	r.runUntilAfter(119 * time.Second)
+	assert.Equal(t, r.ids, r.runningIDs())
+	r.runUntilAfter(124 * time.Second)
+	assert.Empty(t, r.runningIDs())
 	r.Stop()
 
-	r = restart(t, node.Config{Pods: node.PodsConfig{OrphanGrace: -1}}, etcd())
-	r.after(3 * time.Second)
-	assert.Empty(t, r.containers())
+	r = restartNode(t, node.Config{Pods: node.PodsConfig{OrphanGrace: -1}}, etcdPod())
+	r.runUntilAfter(3 * time.Second)
+	assert.Empty(t, r.runningIDs())
 	r.Stop()
 }
 
 // TestOrphanGrace_WhatIsOverIsNotForgotten: a job whose manifest is late has done its
 // work, and does not do it again.
 func TestOrphanGrace_WhatIsOverIsNotForgotten(t *testing.T) {
-	job := pod("job", []string{"sleep", "2"})
+	job := newPod("job", []string{"sleep", "2"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
-	r := restart(t, node.Config{}, job)
-	r.after(20 * time.Second)
+	r := restartNode(t, node.Config{}, job)
+	r.runUntilAfter(20 * time.Second)
 	require.NoError(t, r.files.Apply(job.DeepCopy()))
-	r.after(2 * time.Minute)
+	r.runUntilAfter(2 * time.Minute)
 	assert.Equal(t, 1, strings.Count(r.Transcript(), "StartContainer"), r.Transcript())
-	assert.Equal(t, "Succeeded ", state(r.Simulation, "uid-job"))
+	assert.Equal(t, "Succeeded ", podState(r.Simulation, "uid-job"))
 	r.Stop()
 }
 
 // TestOrphanGrace_NotForWhatIsRemoved: a pod that a source has named, and names no
 // longer, ends at once, also in the first seconds.
 func TestOrphanGrace_NotForWhatIsRemoved(t *testing.T) {
-	r := restart(t, node.Config{}, etcd())
-	require.NoError(t, r.files.Apply(etcd()))
-	r.after(5 * time.Second)
-	assert.Equal(t, r.ids, r.containers())
+	r := restartNode(t, node.Config{}, etcdPod())
+	require.NoError(t, r.files.Apply(etcdPod()))
+	r.runUntilAfter(5 * time.Second)
+	assert.Equal(t, r.ids, r.runningIDs())
 	r.files.Delete("uid-etcd")
-	r.after(6 * time.Second)
-	assert.Empty(t, r.containers())
+	r.runUntilAfter(6 * time.Second)
+	assert.Empty(t, r.runningIDs())
 	r.Stop()
 }
 
 // TestOrphanGrace_ADrainEndsIt: a node that drains leaves nothing running.
 func TestOrphanGrace_ADrainEndsIt(t *testing.T) {
-	r := restart(t, node.Config{}, etcd())
-	r.after(5 * time.Second)
-	assert.Equal(t, r.ids, r.containers())
+	r := restartNode(t, node.Config{}, etcdPod())
+	r.runUntilAfter(5 * time.Second)
+	assert.Equal(t, r.ids, r.runningIDs())
 	drained := false
-	r.Go(func() { drained = r.Node().Drain(t.Context(), node.DrainOptions{}) == nil && len(r.containers()) == 0 })
-	r.after(7 * time.Second)
+	r.Go(func() { drained = r.Node().Drain(t.Context(), node.DrainOptions{}) == nil && len(r.runningIDs()) == 0 })
+	r.runUntilAfter(7 * time.Second)
 	assert.True(t, drained)
 	r.Stop()
 }

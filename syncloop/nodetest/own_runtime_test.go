@@ -22,8 +22,8 @@ import (
 // A foreign runtime that behaves like the one in memory gives the same transcript.
 func TestSimulation_AnyRuntime(t *testing.T) {
 	story := func(w nodetest.Harness) {
-		w.Apply(web("web"))
-		w.Apply(pod("job", []string{"sleep", "3"}))
+		w.Apply(webPod("web"))
+		w.Apply(newPod("job", []string{"sleep", "3"}))
 		w.Run(20 * time.Second)
 		w.Delete("uid-web")
 		w.Run(time.Minute)
@@ -36,7 +36,7 @@ func TestSimulation_AnyRuntime(t *testing.T) {
 	require.NoError(t, err)
 	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return faults.Wrap(made(clk), clk) }})
 	assert.Nil(t, b.Machine())
-	b.Apply(web("web"))
+	b.Apply(webPod("web"))
 	b.RunUntil(func() bool { return strings.HasPrefix(b.Status("web"), "1/1 Running") })
 	b.Crash() // The runtime keeps running.
 	b.Start()
@@ -50,7 +50,7 @@ func TestSimulation_AnyRuntime(t *testing.T) {
 // podworkers.Wait.
 func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return newTiny(clk) }})
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(newPod("web", []string{"serve"}))
 	b.Run(10 * time.Second)
 	b.AssertStatus("web", "1/1 Running restarts=0")
 	b.Delete("uid-web")
@@ -81,7 +81,7 @@ func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
 func TestSimulation_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
 	for step := range 120 {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return newTiny(clk) }})
-		b.Apply(pod("web", []string{"serve"}))
+		b.Apply(newPod("web", []string{"serve"}))
 		for range step {
 			b.Step()
 		}
@@ -98,10 +98,10 @@ func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := make(chan struct{})
 		var b *nodetest.Simulation
-		f := test(func(t *tb) {
+		f := runStory(func(t *tb) {
 			b = nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return blocking{newTiny(clk), never} }})
 			b.StallAfter(time.Second)
-			b.Apply(pod("web", []string{"serve"}))
+			b.Apply(newPod("web", []string{"serve"}))
 			b.Run(time.Minute)
 		})
 		assert.Contains(t, f.said, "something in the simulation waits for something outside it, and nothing can go on")
@@ -116,9 +116,9 @@ func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 // TestSimulation_ARuntimeThatUsesATimerFailsTheTest: a runtime that waits for a channel of the clock
 // fails the test with a message.
 func TestSimulation_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return timing{newTiny(clk), clk} }})
-		b.Apply(pod("web", []string{"serve"}))
+		b.Apply(newPod("web", []string{"serve"}))
 		b.Run(time.Minute)
 	})
 	assert.Contains(t, f.said, "nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)")
@@ -148,7 +148,7 @@ func (r timing) RunSandbox(context.Context, runtime.RunSandboxRequest) (string, 
 // A runtime may wait in each of its calls, also in those by which the harness checks it.
 func TestSimulation_ARuntimeThatWaitsInEachCall(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return hesitant{newTiny(clk)} }})
-	b.Apply(pod("web", []string{"serve"}))
+	b.Apply(newPod("web", []string{"serve"}))
 	b.Run(10 * time.Second)
 	b.AssertStatus("web", "1/1 Running restarts=0")
 	b.Delete("uid-web")

@@ -43,11 +43,11 @@ func (r *tiny) ListPods(context.Context) (list []rt.Pod, err error) {
 		}
 		list = append(list, pod)
 	}
-	slices.SortFunc(list, func(a, b rt.Pod) int { return compare(a.UID, b.UID) })
+	slices.SortFunc(list, func(a, b rt.Pod) int { return compareUIDs(a.UID, b.UID) })
 	return list, nil
 }
 
-func compare(a, b types.UID) int {
+func compareUIDs(a, b types.UID) int {
 	switch {
 	case a < b:
 		return -1
@@ -100,8 +100,8 @@ func (r *tiny) RunSandbox(_ context.Context, req rt.RunSandboxRequest) (string, 
 	return s.ID, nil
 }
 
-// sandbox calls f for a sandbox and its pod.
-func (r *tiny) sandbox(id string, f func(p *rt.PodStatus, s *rt.SandboxStatus)) error {
+// withSandbox calls f for a sandbox and its pod.
+func (r *tiny) withSandbox(id string, f func(p *rt.PodStatus, s *rt.SandboxStatus)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.pods {
@@ -115,8 +115,8 @@ func (r *tiny) sandbox(id string, f func(p *rt.PodStatus, s *rt.SandboxStatus)) 
 	return rt.ErrNotFound
 }
 
-// container calls f for a container and its pod.
-func (r *tiny) container(id string, f func(p *rt.PodStatus, c *rt.ContainerStatus)) error {
+// withContainer calls f for a container and its pod.
+func (r *tiny) withContainer(id string, f func(p *rt.PodStatus, c *rt.ContainerStatus)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.pods {
@@ -130,8 +130,8 @@ func (r *tiny) container(id string, f func(p *rt.PodStatus, c *rt.ContainerStatu
 	return rt.ErrNotFound
 }
 
-// ends ends a container that runs.
-func (r *tiny) ends(c *rt.ContainerStatus, code int32) {
+// exitContainer makes a running container exit.
+func (r *tiny) exitContainer(c *rt.ContainerStatus, code int32) {
 	if c.State == rt.StateRunning {
 		c.State, c.ExitCode, c.FinishedAt = rt.StateExited, code, r.clock.Now()
 	}
@@ -139,11 +139,11 @@ func (r *tiny) ends(c *rt.ContainerStatus, code int32) {
 
 // StopSandbox implements runtime.Runtime.
 func (r *tiny) StopSandbox(_ context.Context, req rt.StopSandboxRequest) error {
-	return r.sandbox(req.SandboxID, func(p *rt.PodStatus, s *rt.SandboxStatus) {
+	return r.withSandbox(req.SandboxID, func(p *rt.PodStatus, s *rt.SandboxStatus) {
 		s.Ready = false
 		for i := range p.Containers {
 			if p.Containers[i].SandboxID == s.ID {
-				r.ends(&p.Containers[i], 137)
+				r.exitContainer(&p.Containers[i], 137)
 			}
 		}
 	})
@@ -151,7 +151,7 @@ func (r *tiny) StopSandbox(_ context.Context, req rt.StopSandboxRequest) error {
 
 // RemoveSandbox implements runtime.Runtime.
 func (r *tiny) RemoveSandbox(_ context.Context, req rt.RemoveSandboxRequest) error {
-	_ = r.sandbox(req.SandboxID, func(p *rt.PodStatus, s *rt.SandboxStatus) {
+	_ = r.withSandbox(req.SandboxID, func(p *rt.PodStatus, s *rt.SandboxStatus) {
 		id := s.ID
 		p.Containers = slices.DeleteFunc(p.Containers, func(c rt.ContainerStatus) bool { return c.SandboxID == id })
 		p.Sandboxes = slices.DeleteFunc(p.Sandboxes, func(s rt.SandboxStatus) bool { return s.ID == id })
@@ -164,7 +164,7 @@ func (r *tiny) RemoveSandbox(_ context.Context, req rt.RemoveSandboxRequest) err
 
 // CreateContainer implements runtime.Runtime.
 func (r *tiny) CreateContainer(_ context.Context, req rt.CreateContainerRequest) (id string, err error) {
-	missing := r.sandbox(req.SandboxID, func(p *rt.PodStatus, s *rt.SandboxStatus) {
+	missing := r.withSandbox(req.SandboxID, func(p *rt.PodStatus, s *rt.SandboxStatus) {
 		for _, c := range p.Containers {
 			if c.Name == req.Name && c.Attempt == req.Attempt && c.SandboxID == req.SandboxID {
 				err = rt.ErrExists
@@ -193,7 +193,7 @@ func (r *tiny) StartContainer(ctx context.Context, req rt.StartContainerRequest)
 		return err
 	}
 	var state rt.State
-	err := r.container(req.ContainerID, func(_ *rt.PodStatus, c *rt.ContainerStatus) {
+	err := r.withContainer(req.ContainerID, func(_ *rt.PodStatus, c *rt.ContainerStatus) {
 		if state = c.State; state == rt.StateCreated {
 			c.State, c.StartedAt = rt.StateRunning, r.clock.Now()
 		}
@@ -209,12 +209,12 @@ func (r *tiny) StopContainer(ctx context.Context, req rt.StopContainerRequest) e
 	if err := podworkers.Wait(ctx, min(req.Grace, time.Second)); err != nil {
 		return err
 	}
-	return r.container(req.ContainerID, func(_ *rt.PodStatus, c *rt.ContainerStatus) { r.ends(c, 143) })
+	return r.withContainer(req.ContainerID, func(_ *rt.PodStatus, c *rt.ContainerStatus) { r.exitContainer(c, 143) })
 }
 
 // RemoveContainer implements runtime.Runtime.
 func (r *tiny) RemoveContainer(_ context.Context, req rt.RemoveContainerRequest) (err error) {
-	_ = r.container(req.ContainerID, func(p *rt.PodStatus, c *rt.ContainerStatus) {
+	_ = r.withContainer(req.ContainerID, func(p *rt.PodStatus, c *rt.ContainerStatus) {
 		if c.State == rt.StateRunning || req.NeverRan && c.State != rt.StateCreated {
 			err = rt.ErrWrongState
 			return

@@ -49,13 +49,13 @@ func TestSimulation_AForeignPodSyncer(t *testing.T) {
 		b := nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{
 			NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) { return tasks{parts}, nil },
 		}})
-		b.Apply(pod("job", nil))
+		b.Apply(newPod("job", nil))
 		b.Run(2 * time.Second)
 		b.Crash()
 		b.Start()
 		b.Run(2 * time.Second)
 		b.AssertPhase("job", v1.PodRunning)
-		b.Apply(pod("late", nil))
+		b.Apply(newPod("late", nil))
 		b.Run(2 * time.Second)
 		b.AssertPhase("job", v1.PodSucceeded)
 		_, err := b.Node().Evict("uid-late", node.Eviction{Message: "no room"})

@@ -18,15 +18,15 @@ import (
 
 const mebi = 1 << 20
 
-// hungry is a pod that uses memory and ends only when its grace period is over.
-func hungry(name string, mebibytes, grace int64) *v1.Pod {
+// hungryPod returns a pod that uses memory and runs until the end of its grace period when it is stopped.
+func hungryPod(name string, mebibytes, grace int64) *v1.Pod {
 	p := podOf(name, fmt.Sprintf("run=forever ignore-term memory=%dMi", mebibytes))
 	p.Spec.TerminationGracePeriodSeconds = &grace
 	return p
 }
 
-// evicted shows the reasons of pods that are Failed, and the conditions of the node.
-func evicted(s *nodetest.Simulation) string {
+// describePods returns the phases and reasons of the pods and the conditions of the node.
+func describePods(s *nodetest.Simulation) string {
 	var all []string
 	for _, pod := range s.Node().Pods() {
 		text := pod.Name + " " + string(pod.Status.Phase)
@@ -48,8 +48,8 @@ func evicted(s *nodetest.Simulation) string {
 	return strings.Join(all, ", ")
 }
 
-// message returns the message of a pod's status.
-func message(s *nodetest.Simulation, name string) string {
+// statusMessage returns the message of a pod's status.
+func statusMessage(s *nodetest.Simulation, name string) string {
 	for _, pod := range s.Node().Pods() {
 		if pod.Name == name {
 			return pod.Status.Message
@@ -67,22 +67,22 @@ func hardMemory(value string) eviction.Settings {
 func TestPressure_EV22_CriticalPodsStay(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(hardMemory("100Mi"), eviction.Policy{})})
-	critical := hungry("critical", 500, 30)
+	critical := hungryPod("critical", 500, 30)
 	critical.Spec.Priority = new(int32(2_000_000_000))
-	for _, pod := range []*v1.Pod{critical, hungry("large", 250, 30), hungry("small", 100, 30)} {
+	for _, pod := range []*v1.Pod{critical, hungryPod("large", 250, 30), hungryPod("small", 100, 30)} {
 		s.Apply(pod)
 	}
 	s.Run(15 * time.Second)
-	assert.Equal(t, "critical Running, large Running, small Running", evicted(s))
+	assert.Equal(t, "critical Running, large Running, small Running", describePods(s))
 	p.SetOther(eviction.MemoryAvailable, 100*mebi)
 	s.Run(12 * time.Second)
-	assert.Equal(t, "critical Running, large Failed Evicted DisruptionTarget, small Running, MemoryPressure", evicted(s))
+	assert.Equal(t, "critical Running, large Failed Evicted DisruptionTarget, small Running, MemoryPressure", describePods(s))
 	assert.Equal(t, "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "+
-		"Container c was using 250Mi, request is 0, has larger consumption of memory. ", message(s, "large"))
+		"Container c was using 250Mi, request is 0, has larger consumption of memory. ", statusMessage(s, "large"))
 	s.Run(4 * time.Minute)
-	assert.Contains(t, evicted(s), "MemoryPressure")
+	assert.Contains(t, describePods(s), "MemoryPressure")
 	s.Run(2 * time.Minute)
-	assert.Equal(t, "critical Running, large Failed Evicted DisruptionTarget, small Running", evicted(s))
+	assert.Equal(t, "critical Running, large Failed Evicted DisruptionTarget, small Running", describePods(s))
 }
 
 // TestPressure_EV26_GraceIsShortened: the pod with the most memory was deleted with a grace period of ten minutes. A
@@ -90,15 +90,15 @@ func TestPressure_EV22_CriticalPodsStay(t *testing.T) {
 func TestPressure_EV26_GraceIsShortened(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(hardMemory("100Mi"), eviction.Policy{})})
-	s.Apply(hungry("large", 500, 600))
-	s.Apply(hungry("small", 100, 30))
+	s.Apply(hungryPod("large", 500, 600))
+	s.Apply(hungryPod("small", 100, 30))
 	s.Run(15 * time.Second)
 	s.Delete("large")
 	s.Run(15 * time.Second)
-	require.Contains(t, evicted(s), "large Running")
+	require.Contains(t, describePods(s), "large Running")
 	p.SetOther(eviction.MemoryAvailable, 350*mebi)
 	s.Run(13 * time.Second)
-	assert.Equal(t, "small Running, MemoryPressure", evicted(s))
+	assert.Equal(t, "small Running, MemoryPressure", describePods(s))
 }
 
 // TestPressure_EV13_HardBeforeSoft: a soft eviction gives its victim five minutes. When the hard threshold is met too,
@@ -108,16 +108,16 @@ func TestPressure_EV13_HardBeforeSoft(t *testing.T) {
 	settings := hardMemory("100Mi")
 	settings.Soft, settings.SoftGracePeriod = map[string]string{"memory.available": "200Mi"}, map[string]string{"memory.available": "20s"}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(settings, eviction.Policy{MaxPodGraceSeconds: 300})})
-	s.Apply(hungry("large", 500, 600))
-	s.Apply(hungry("small", 100, 30))
+	s.Apply(hungryPod("large", 500, 600))
+	s.Apply(hungryPod("small", 100, 30))
 	s.Run(15 * time.Second)
 	p.SetOther(eviction.MemoryAvailable, 250*mebi)
 	s.Run(45 * time.Second)
-	require.Equal(t, "large Running, small Running, MemoryPressure", evicted(s), "the victim of the soft threshold has 5 minutes")
+	require.Equal(t, "large Running, small Running, MemoryPressure", describePods(s), "the victim of the soft threshold has 5 minutes")
 	require.Contains(t, s.Transcript(), "40s  event Evicted")
 	p.SetOther(eviction.MemoryAvailable, 350*mebi)
 	s.Run(13 * time.Second)
-	assert.Equal(t, "large Failed Evicted DisruptionTarget, small Running, MemoryPressure", evicted(s))
+	assert.Equal(t, "large Failed Evicted DisruptionTarget, small Running, MemoryPressure", describePods(s))
 }
 
 // TestPressure_EV17_ReclaimClearsOneSignal: the file system of images and the one of logs are both full. The removal of
@@ -138,7 +138,7 @@ func TestPressure_EV17_ReclaimClearsOneSignal(t *testing.T) {
 	s.Run(5 * time.Minute)
 	p.SetLogs("logs", "c", 950*mebi)
 	s.Run(15 * time.Second)
-	assert.Equal(t, "layer Running, logs Failed Evicted DisruptionTarget, DiskPressure", evicted(s))
+	assert.Equal(t, "layer Running, logs Failed Evicted DisruptionTarget, DiskPressure", describePods(s))
 }
 
 // TestPressure_EV27_LocalLimits: pods above limits of their own are evicted in one pass, without the condition
@@ -156,9 +156,9 @@ func TestPressure_EV27_LocalLimits(t *testing.T) {
 	s.Apply(podOf("other", "run=forever disk=2Gi"))
 	p.SetVolume("dir", "data", 2<<30)
 	s.Run(15 * time.Second)
-	assert.Equal(t, "dir Failed Evicted, layer Failed Evicted, other Running", evicted(s))
-	assert.Equal(t, `Usage of EmptyDir volume "data" exceeds the limit "1Gi". `, message(s, "dir"))
-	assert.Equal(t, "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ", message(s, "layer"))
+	assert.Equal(t, "dir Failed Evicted, layer Failed Evicted, other Running", describePods(s))
+	assert.Equal(t, `Usage of EmptyDir volume "data" exceeds the limit "1Gi". `, statusMessage(s, "dir"))
+	assert.Equal(t, "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ", statusMessage(s, "layer"))
 }
 
 // TestPressure_EV23_SoftGrace: without a maximum a soft eviction has one second.
@@ -166,11 +166,11 @@ func TestPressure_EV23_SoftGrace(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi}
 	settings := eviction.Settings{Soft: map[string]string{"memory.available": "200Mi"}, SoftGracePeriod: map[string]string{"memory.available": "20s"}}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(settings, eviction.Policy{})})
-	s.Apply(hungry("large", 900, 600))
+	s.Apply(hungryPod("large", 900, 600))
 	s.Run(19 * time.Second)
-	require.Equal(t, "large Running, MemoryPressure", evicted(s))
+	require.Equal(t, "large Running, MemoryPressure", describePods(s))
 	s.Run(15 * time.Second)
-	assert.Equal(t, "large Failed Evicted DisruptionTarget, MemoryPressure", evicted(s))
+	assert.Equal(t, "large Failed Evicted DisruptionTarget, MemoryPressure", describePods(s))
 }
 
 // TestPressure_EV30_Admission: under memory pressure a BestEffort pod is rejected, and a pod with a request runs.
@@ -184,21 +184,21 @@ func TestPressure_EV30_Admission(t *testing.T) {
 	burstable.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Mi")}
 	s.Apply(burstable)
 	s.Run(2 * time.Second)
-	assert.Equal(t, "besteffort Failed Evicted, burstable Running, MemoryPressure", evicted(s))
-	assert.Equal(t, "Pod was rejected: The node had condition: [MemoryPressure]. ", message(s, "besteffort"))
+	assert.Equal(t, "besteffort Failed Evicted, burstable Running, MemoryPressure", describePods(s))
+	assert.Equal(t, "Pod was rejected: The node had condition: [MemoryPressure]. ", statusMessage(s, "besteffort"))
 }
 
 // TestPressure_EV12_Blind: while the node cannot be measured, nothing is evicted, and a condition says so.
 func TestPressure_EV12_Blind(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(hardMemory("100Mi"), eviction.Policy{})})
-	s.Apply(hungry("large", 950, 30))
+	s.Apply(hungryPod("large", 950, 30))
 	p.SetBlind(true)
 	s.Run(time.Minute)
-	assert.Equal(t, "large Running, EvictionSignalsUnobserved", evicted(s))
+	assert.Equal(t, "large Running, EvictionSignalsUnobserved", describePods(s))
 	p.SetBlind(false)
 	s.Run(13 * time.Second)
-	assert.Equal(t, "large Failed Evicted DisruptionTarget, MemoryPressure", evicted(s))
+	assert.Equal(t, "large Failed Evicted DisruptionTarget, MemoryPressure", describePods(s))
 }
 
 // TestPressure_Stats: the stats of the node have the last measurements of its signals. A signal without a capacity is absent.
@@ -206,7 +206,7 @@ func TestPressure_EV12_Blind(t *testing.T) {
 func TestPressure_Stats(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi, DiskBytes: 100 * mebi, Processes: 50}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(hardMemory("100Mi"), eviction.Policy{})})
-	s.Apply(hungry("a", 250, 1))
+	s.Apply(hungryPod("a", 250, 1))
 	p.SetOther(eviction.NodeFsAvailable, 30*mebi)
 	p.SetOther(eviction.PIDAvailable, 9)
 	s.Run(15 * time.Second)

@@ -46,7 +46,7 @@ func (l *recordedVolumes) TearDown(ctx context.Context, uid types.UID) error {
 // Pods lists the pods that have directories.
 func (l *recordedVolumes) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	var uids []types.UID
-	for _, uid := range l.left() {
+	for _, uid := range l.remainingPods() {
 		if of(uid) && len(uids) < limit {
 			uids = append(uids, uid)
 		}
@@ -54,8 +54,8 @@ func (l *recordedVolumes) Pods(of func(types.UID) bool, limit int) ([]types.UID,
 	return uids, nil
 }
 
-// left are the pods that have volumes, in order.
-func (l *recordedVolumes) left() []types.UID {
+// remainingPods returns the UIDs of the pods that have volumes, sorted.
+func (l *recordedVolumes) remainingPods() []types.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var uids []types.UID

@@ -62,7 +62,7 @@ func TestRefused_ST6(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 5, Wrap: func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime {
 		return liar{inner, &ended}
 	}})
-	web := pod("web", []string{"serve"}, []string{"serve"})
+	web := newPod("web", []string{"serve"}, []string{"serve"})
 	web.Spec.RestartPolicy = v1.RestartPolicyNever
 	b.Apply(web)
 	b.Run(3 * time.Second)
@@ -77,7 +77,7 @@ func TestRefused_ST6(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, "default/web is Running: its status stays as it was, since the state in the runtime cannot follow it: "+why+"; delete it so that it can start again", e.Sentence)
 
-	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 0))
+	require.NoError(t, b.Machine().ExitContainer(newestContainer(t, b, "web", "c0"), 0))
 	b.Run(time.Minute)
 	e, _ = b.Node().Explain(web.UID)
 	assert.NotContains(t, e.Sentence, why, "it has ended after all")

@@ -17,12 +17,12 @@ import (
 // node stops it and starts the new pod, instead of waiting for it for ever.
 func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	p.Annotations = map[string]string{"memory.podkeel.dev/i": "run=forever exit=0"}
 	p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "init:1", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
 	b.Apply(p)
 	b.Run(time.Second)
-	require.Equal(t, []string{"web/c0", "web/i"}, names(running(b.Machine())))
+	require.Equal(t, []string{"web/c0", "web/i"}, sortedNames(runningContainers(b.Machine())))
 	b.Crash()
 	p = p.DeepCopy()
 	p.Annotations = map[string]string{"memory.podkeel.dev/i": "run=2s exit=0"}
@@ -30,9 +30,9 @@ func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
 	b.Apply(p)
 	b.Start()
 	b.Run(time.Second)
-	assert.Equal(t, []string{"web/i"}, names(running(b.Machine())))
+	assert.Equal(t, []string{"web/i"}, sortedNames(runningContainers(b.Machine())))
 	b.Run(2 * time.Second)
-	assert.Equal(t, []string{"web/c0"}, names(running(b.Machine())))
+	assert.Equal(t, []string{"web/c0"}, sortedNames(runningContainers(b.Machine())))
 	_, story, _ := strings.Cut(b.Transcript(), "2/2 Running restarts=0\n")
 	assert.Equal(t, `        1s  ┌ event Killing: Stopping container c0: no sandbox
         1s  └ event Killing: Stopping container i: no sandbox

@@ -28,10 +28,10 @@ func faultyResizeRestarts(t *testing.T) (*resizeRestarts, *faulty.Faults) {
 // resize that was deferred is not made because of the restart.
 func TestResize_RZ14_ListingFails(t *testing.T) {
 	r, faults := faultyResizeRestarts(t)
-	r.Apply(sized("web", "1", "200Mi", 1))
-	r.Apply(sized("other", "2", "200Mi", 1))
+	r.Apply(sizedPod("web", "1", "200Mi", 1))
+	r.Apply(sizedPod("other", "2", "200Mi", 1))
 	r.Run(time.Second)
-	r.Apply(sized("web", "3", "200Mi", 2))
+	r.Apply(sizedPod("web", "3", "200Mi", 2))
 	r.Run(time.Second)
 	r.crashAndRestart(func() {
 		_, err := faults.Add(faulty.Rule{Verb: faulty.ListPods, Do: faulty.Fail, Times: 1})
@@ -46,13 +46,13 @@ func TestResize_RZ14_ListingFails(t *testing.T) {
 // container gets them, because the runtime says what it has.
 func TestResize_RZ38_ReplyLost(t *testing.T) {
 	r, faults := faultyResizeRestarts(t)
-	r.Apply(sized("web", "1", "200Mi", 1))
+	r.Apply(sizedPod("web", "1", "200Mi", 1))
 	r.Run(time.Second)
 	_, err := faults.Add(faulty.Rule{Verb: faulty.UpdateContainer, Do: faulty.FailDone, Times: 1})
 	require.NoError(t, err)
-	r.Apply(sized("web", "1", "400Mi", 2))
+	r.Apply(sizedPod("web", "1", "400Mi", 2))
 	r.Run(time.Second)
-	r.Apply(sized("web", "1", "200Mi", 3))
+	r.Apply(sizedPod("web", "1", "200Mi", 3))
 	r.Run(5 * time.Minute)
 	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200", resizeOf(t, r.Simulation, "web"))
 	r.Stop()
@@ -64,9 +64,9 @@ func TestResize_RZ42_CreatedBefore(t *testing.T) {
 	r, faults := faultyResizeRestarts(t)
 	_, err := faults.Add(faulty.Rule{Verb: faulty.StartContainer, Do: faulty.Fail, Times: 1})
 	require.NoError(t, err)
-	r.Apply(sized("web", "1", "400Mi", 1))
+	r.Apply(sizedPod("web", "1", "400Mi", 1))
 	r.Run(100 * time.Millisecond)
-	r.crashAndRestart(func() { r.Apply(sized("web", "1", "200Mi", 2)) })
+	r.crashAndRestart(func() { r.Apply(sizedPod("web", "1", "200Mi", 2)) })
 	r.Run(time.Minute)
 	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200", resizeOf(t, r.Simulation, "web"))
 	assert.Equal(t, 2, strings.Count(r.Transcript(), "CreateContainer c"), r.Transcript())
@@ -113,7 +113,7 @@ func TestCgroups_RZ42_InitContainerRuns(t *testing.T) {
 	b.Apply(p)
 	b.Run(time.Second)
 	assert.Equal(t, "100000", cgroupFile(dir, "cpu/podkeel-test/burstable/podweb/cpu.cfs_quota_us"))
-	has, _ := b.Machine().Resources(newest(t, b, "web", "i"))
+	has, _ := b.Machine().Resources(newestContainer(t, b, "web", "i"))
 	assert.Equal(t, 100*time.Millisecond, has.CPUQuota)
 	b.Stop()
 }

@@ -53,7 +53,7 @@ func runResizeHistory(t *testing.T, seed uint64) {
 		switch h.random.IntN(10) {
 		case 0, 1:
 			h.names++
-			h.apply(fmt.Sprintf("p%d", h.names), 1)
+			h.applyPod(fmt.Sprintf("p%d", h.names), 1)
 		case 2:
 			if name := h.randomName(); name != "" {
 				delete(h.desired, name)
@@ -92,13 +92,13 @@ func runResizeHistory(t *testing.T, seed uint64) {
 	h.Stop()
 }
 
-// apply applies a pod with a random request and limit.
-func (h *resizeHistory) apply(name string, generation int64) {
+// applyPod applies a pod with a random request and limit.
+func (h *resizeHistory) applyPod(name string, generation int64) {
 	cpu, memory := fmt.Sprintf("%dm", 100*(1+h.random.IntN(20))), fmt.Sprintf("%dMi", 150+50*h.random.IntN(5))
 	if generation > 1 && h.random.IntN(8) == 0 {
 		cpu = "5" // It can never fit.
 	}
-	pod := sized(name, cpu, memory, generation)
+	pod := sizedPod(name, cpu, memory, generation)
 	if before := h.desired[name]; before != nil {
 		pod.Spec.Containers[0].ResizePolicy = before.Spec.Containers[0].ResizePolicy
 	} else if h.random.IntN(4) == 0 {
@@ -123,7 +123,7 @@ func (h *resizeHistory) randomName() string {
 // resizeRandomPod requests other resources for a desired pod.
 func (h *resizeHistory) resizeRandomPod() {
 	if name := h.randomName(); name != "" {
-		h.apply(name, h.desired[name].Generation+1)
+		h.applyPod(name, h.desired[name].Generation+1)
 	}
 }
 

@@ -89,18 +89,18 @@ func nothingHappens() {}
 // again until there is room.
 func TestResize_RZ14_DeferredSurvivesRestart(t *testing.T) {
 	r := newResizeRestarts(t)
-	r.Apply(sized("web", "1", "200Mi", 1))
-	r.Apply(sized("other", "2", "200Mi", 1))
+	r.Apply(sizedPod("web", "1", "200Mi", 1))
+	r.Apply(sizedPod("other", "2", "200Mi", 1))
 	r.Run(time.Second)
-	r.Apply(sized("web", "3", "200Mi", 2))
+	r.Apply(sizedPod("web", "3", "200Mi", 2))
 	r.Run(time.Second)
 	const deferred = "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizePending Deferred generation 2: the node has not enough cpu: requested 3, used 2, capacity 4"
 	require.Equal(t, deferred, resizeOf(t, r.Simulation, "web"))
-	before := running(r.Machine())
+	before := runningContainers(r.Machine())
 	r.crashAndRestart(nothingHappens)
 	r.runCheckingSums(time.Minute, "after the restart")
 	assert.Equal(t, deferred, resizeOf(t, r.Simulation, "web"))
-	assert.Equal(t, before, running(r.Machine()))
+	assert.Equal(t, before, runningContainers(r.Machine()))
 	r.Delete("other")
 	r.Run(time.Minute)
 	assert.Equal(t, "allocated 3 has 3/200Mi shares 3072 memory 200", resizeOf(t, r.Simulation, "web"))
@@ -121,12 +121,12 @@ func TestResize_RZ14_CrashAtEveryStep(t *testing.T) {
 				r.requireSumFits("before the crash")
 			}
 		}
-		r.Apply(sized("big", "3", "200Mi", 1))
-		r.Apply(sized("small", "1", "200Mi", 1))
+		r.Apply(sizedPod("big", "3", "200Mi", 1))
+		r.Apply(sizedPod("small", "1", "200Mi", 1))
 		run(time.Second)
-		r.Apply(sized("small", "2", "300Mi", 2))
+		r.Apply(sizedPod("small", "2", "300Mi", 2))
 		run(time.Second)
-		r.Apply(sized("big", "2", "200Mi", 2))
+		r.Apply(sizedPod("big", "2", "200Mi", 2))
 		run(time.Second)
 	}
 	whole := newResizeRestarts(t)
@@ -137,13 +137,13 @@ func TestResize_RZ14_CrashAtEveryStep(t *testing.T) {
 	for k := 1; k <= steps; k += crashStride(steps) {
 		r := newResizeRestarts(t)
 		story(r, func() bool { return r.Steps() >= k })
-		before := running(r.Machine())
+		before := runningContainers(r.Machine())
 		r.crashAndRestart(nothingHappens)
 		r.runCheckingSums(5*time.Minute, "after the crash")
 		require.Equal(t, "allocated 2 has 2/200Mi shares 2048 memory 200", resizeOf(t, r.Simulation, "big"), "the crash at step %d", k)
 		require.Equal(t, "allocated 2 has 2/300Mi shares 2048 memory 300", resizeOf(t, r.Simulation, "small"), "the crash at step %d", k)
 		for name, id := range before {
-			require.Equal(t, id, running(r.Machine())[name], "the crash at step %d", k)
+			require.Equal(t, id, runningContainers(r.Machine())[name], "the crash at step %d", k)
 		}
 		r.Stop()
 	}
@@ -157,15 +157,15 @@ func TestResize_RZ15_DamagedFile(t *testing.T) {
 		"missing": os.Remove,
 	} {
 		r := newResizeRestarts(t)
-		r.Apply(sized("web", "1", "200Mi", 1))
-		r.Apply(sized("other", "2", "200Mi", 1))
+		r.Apply(sizedPod("web", "1", "200Mi", 1))
+		r.Apply(sizedPod("other", "2", "200Mi", 1))
 		r.Run(time.Second)
-		r.Apply(sized("web", "3", "200Mi", 2))
+		r.Apply(sizedPod("web", "3", "200Mi", 2))
 		r.Run(time.Second)
-		before := running(r.Machine())
+		before := runningContainers(r.Machine())
 		r.crashAndRestart(func() { require.NoError(t, damage(filepath.Join(r.root, "web.json"))) })
 		r.Run(time.Minute)
-		assert.Equal(t, before, running(r.Machine()), name)
+		assert.Equal(t, before, runningContainers(r.Machine()), name)
 		assert.Equal(t, "allocated 3 has 3/200Mi shares 3072 memory 200", resizeOf(t, r.Simulation, "web"), name)
 		r.Stop()
 	}
@@ -191,16 +191,16 @@ func TestResize_RZ15_RZ32_NothingChanged(t *testing.T) {
 			faults, err := faulty.New(faulty.Config{})
 			require.NoError(t, err)
 			r := newResizeRestartsWith(t, 1, faults.Wrap)
-			p := sized("web", "1", "200Mi", 1)
+			p := sizedPod("web", "1", "200Mi", 1)
 			p.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: v1.RestartContainer}}
 			r.Apply(p)
 			r.Run(time.Second)
-			before := running(r.Machine())
+			before := runningContainers(r.Machine())
 			_, err = faults.Add(faulty.Rule{Verb: faulty.UpdateContainer, Do: faulty.Fail}) // An update would be an event.
 			require.NoError(t, err)
 			r.crashAndRestart(func() { require.NoError(t, change(filepath.Join(r.root, "web.json"))) })
 			r.Run(5 * time.Minute)
-			assert.Equal(t, before, running(r.Machine()))
+			assert.Equal(t, before, runningContainers(r.Machine()))
 			assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200", resizeOf(t, r.Simulation, "web"))
 			for _, event := range []string{"event Resize", "StopContainer", "CreateContainer c attempt=1"} {
 				assert.NotContains(t, r.Transcript(), event)
@@ -214,21 +214,21 @@ func TestResize_RZ15_RZ32_NothingChanged(t *testing.T) {
 // RZ-16: resources that changed while no agent ran are a resize, also for a pod that was never resized.
 func TestResize_RZ16_ChangedWithoutAgent(t *testing.T) {
 	r := newResizeRestarts(t)
-	r.Apply(sized("web", "1", "200Mi", 1))
-	r.Apply(sized("other", "2", "200Mi", 1))
+	r.Apply(sizedPod("web", "1", "200Mi", 1))
+	r.Apply(sizedPod("other", "2", "200Mi", 1))
 	r.Run(time.Second)
-	before := running(r.Machine())
-	r.crashAndRestart(func() { r.Apply(sized("web", "3", "200Mi", 2)) })
+	before := runningContainers(r.Machine())
+	r.crashAndRestart(func() { r.Apply(sizedPod("web", "3", "200Mi", 2)) })
 	r.runCheckingSums(time.Minute, "after the restart")
 	assert.Contains(t, resizeOf(t, r.Simulation, "web"), "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizePending Deferred generation 2")
-	assert.Equal(t, before, running(r.Machine()))
+	assert.Equal(t, before, runningContainers(r.Machine()))
 	r.Stop()
 }
 
 // RZ-14: the file of a pod that is gone is removed.
 func TestResize_RZ14_FileRemoved(t *testing.T) {
 	r := newResizeRestarts(t)
-	r.Apply(sized("web", "1", "200Mi", 1))
+	r.Apply(sizedPod("web", "1", "200Mi", 1))
 	r.Apply(podOf("small", "run=forever"))
 	r.Run(time.Second)
 	assert.Equal(t, "web.json", filesIn(t, r.root), "a pod without requests and limits has no file")

@@ -18,8 +18,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// sized returns a pod whose container c requests cpu and has a limit of memory, and uses 100 MiB.
-func sized(name, cpu, memory string, generation int64) *v1.Pod {
+// sizedPod returns a pod whose container c requests cpu and has a limit of memory, and uses 100 MiB.
+func sizedPod(name, cpu, memory string, generation int64) *v1.Pod {
 	p := podOf(name, "run=forever memory=100Mi")
 	p.Generation = generation
 	p.Spec.Containers[0].Resources = v1.ResourceRequirements{
@@ -56,14 +56,14 @@ func resizeOf(t *testing.T, b *nodetest.Simulation, name string) string {
 // A resize gives a running container its new resources at once, without a restart, and reports it.
 func TestResize_Running(t *testing.T) {
 	b := resizeNode(t, nil)
-	b.Apply(sized("web", "1", "200Mi", 1))
+	b.Apply(sizedPod("web", "1", "200Mi", 1))
 	b.Run(time.Second)
 	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200", resizeOf(t, b, "web"))
-	before := running(b.Machine())
-	b.Apply(sized("web", "2", "300Mi", 2))
+	before := runningContainers(b.Machine())
+	b.Apply(sizedPod("web", "2", "300Mi", 2))
 	b.Run(time.Millisecond)
 	assert.Equal(t, "allocated 2 has 2/300Mi shares 2048 memory 300", resizeOf(t, b, "web"))
-	assert.Equal(t, before, running(b.Machine()), "the same container")
+	assert.Equal(t, before, runningContainers(b.Machine()), "the same container")
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeStarted"))
 	b.Run(5 * time.Minute)
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeCompleted"))
@@ -75,16 +75,16 @@ func TestResize_Running(t *testing.T) {
 // infeasible. The other fields of the new spec count at once.
 func TestResize_RZ23_Deferred(t *testing.T) {
 	b := resizeNode(t, nil)
-	b.Apply(sized("web", "1", "200Mi", 1))
-	b.Apply(sized("other", "2", "200Mi", 1))
+	b.Apply(sizedPod("web", "1", "200Mi", 1))
+	b.Apply(sizedPod("other", "2", "200Mi", 1))
 	b.Run(time.Second)
-	b.Apply(sized("web", "3", "200Mi", 2))
+	b.Apply(sizedPod("web", "3", "200Mi", 2))
 	b.Run(time.Second)
 	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizePending Deferred generation 2: the node has not enough cpu: requested 3, used 2, capacity 4", resizeOf(t, b, "web"))
-	b.Apply(sized("web", "5", "200Mi", 3))
+	b.Apply(sizedPod("web", "5", "200Mi", 3))
 	b.Run(time.Second)
 	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizePending Infeasible generation 3: the node has not enough cpu: requested 5, used 0, capacity 4", resizeOf(t, b, "web"))
-	b.Apply(sized("web", "4", "200Mi", 4))
+	b.Apply(sizedPod("web", "4", "200Mi", 4))
 	b.Run(time.Second)
 	b.Delete("other")
 	b.Run(time.Minute)
@@ -96,14 +96,14 @@ func TestResize_RZ23_Deferred(t *testing.T) {
 // tried again until the memory is released.
 func TestResize_RZ43_MemoryInUse(t *testing.T) {
 	b := resizeNode(t, nil)
-	p := sized("web", "1", "200Mi", 1)
+	p := sizedPod("web", "1", "200Mi", 1)
 	b.Apply(p)
 	b.Run(time.Second)
-	b.Apply(sized("web", "1", "50Mi", 2))
+	b.Apply(sizedPod("web", "1", "50Mi", 2))
 	b.Run(time.Minute)
 	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizeInProgress Error generation 2: cannot resize container c: cannot decrease memory limits: attempting to set the memory limit (52428800) below current usage (104857600)", resizeOf(t, b, "web"))
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeError"), "the error is recorded once")
-	b.Apply(sized("web", "1", "150Mi", 3))
+	b.Apply(sizedPod("web", "1", "150Mi", 3))
 	b.Run(5 * time.Minute)
 	assert.Equal(t, "allocated 1 has 1/150Mi shares 1024 memory 150", resizeOf(t, b, "web"))
 	b.Stop()
@@ -112,12 +112,12 @@ func TestResize_RZ43_MemoryInUse(t *testing.T) {
 // RZ-34: a resource whose policy is RestartContainer restarts the container once, without a crash-loop delay.
 func TestResize_RZ34_Restart(t *testing.T) {
 	b := resizeNode(t, nil)
-	p := sized("web", "1", "200Mi", 1)
+	p := sizedPod("web", "1", "200Mi", 1)
 	policies := []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
 	p.Spec.Containers[0].ResizePolicy = policies
 	b.Apply(p)
 	b.Run(time.Second)
-	next := sized("web", "2", "300Mi", 2)
+	next := sizedPod("web", "2", "300Mi", 2)
 	next.Spec.Containers[0].ResizePolicy = policies
 	b.Apply(next)
 	b.Run(time.Minute)
@@ -132,11 +132,11 @@ func TestResize_RZ38_RuntimeError(t *testing.T) {
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)
 	b := resizeNode(t, faults.Wrap)
-	b.Apply(sized("web", "1", "200Mi", 1))
+	b.Apply(sizedPod("web", "1", "200Mi", 1))
 	b.Run(time.Second)
 	remove, err := faults.Add(faulty.Rule{Verb: faulty.UpdateContainer, Do: faulty.Fail})
 	require.NoError(t, err)
-	b.Apply(sized("web", "2", "200Mi", 2))
+	b.Apply(sizedPod("web", "2", "200Mi", 2))
 	b.Run(5 * time.Minute)
 	assert.Contains(t, resizeOf(t, b, "web"), "allocated 2 has 1/200Mi shares 1024 memory 200; PodResizeInProgress Error generation 2: cannot resize container c: ")
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeError"))
@@ -151,10 +151,10 @@ func TestResize_RZ38_RuntimeError(t *testing.T) {
 func TestResize_Crash(t *testing.T) {
 	for steps := range 40 {
 		b := resizeNode(t, nil)
-		b.Apply(sized("web", "1", "200Mi", 1))
+		b.Apply(sizedPod("web", "1", "200Mi", 1))
 		b.Run(time.Second)
-		before := running(b.Machine())
-		b.Apply(sized("web", "2", "300Mi", 2))
+		before := runningContainers(b.Machine())
+		b.Apply(sizedPod("web", "2", "300Mi", 2))
 		for range steps {
 			b.Step()
 		}
@@ -162,7 +162,7 @@ func TestResize_Crash(t *testing.T) {
 		b.Start()
 		b.Run(5 * time.Minute)
 		assert.Equal(t, "allocated 2 has 2/300Mi shares 2048 memory 300", resizeOf(t, b, "web"), "a crash after %d steps", steps)
-		assert.Equal(t, before, running(b.Machine()))
+		assert.Equal(t, before, runningContainers(b.Machine()))
 		b.Stop()
 	}
 }
@@ -184,7 +184,7 @@ func hideUpdater(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return 
 func TestResize_RZ20_RZ53_InitContainer(t *testing.T) {
 	b := resizeNode(t, nil)
 	withInit := func(cpu string, generation int64) *v1.Pod {
-		p := sized("web", "500m", "200Mi", generation)
+		p := sizedPod("web", "500m", "200Mi", generation)
 		p.Spec.InitContainers = []v1.Container{{
 			Name: "i", Image: "init:1", Command: []string{"sleep", "60"},
 			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}},

@@ -24,16 +24,16 @@ func (k *keeping) conditionsFor(d time.Duration) (all []string) {
 		if len(pods) != 1 || len(pods[0].Status.ContainerStatuses) != 1 || pods[0].Status.ContainerStatuses[0].Started == nil {
 			continue
 		}
-		if s := k.condition(); len(all) == 0 || all[len(all)-1] != s {
+		if s := k.describeReadiness(); len(all) == 0 || all[len(all)-1] != s {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// served is slow, except that its startup probe fails if it is asked again after its success.
-func served() *v1.Pod {
-	p := slow("etcd")
+// podFailingSecondStartup returns a slowPod whose startup probe fails if it runs again after its success.
+func podFailingSecondStartup() *v1.Pod {
+	p := slowPod("etcd")
 	p.Annotations["memory.podkeel.dev/c0.startup"] = "fail for=10s; ok for=15s; fail"
 	p.Spec.Containers[0].StartupProbe.FailureThreshold = 3
 	return p
@@ -44,15 +44,15 @@ func served() *v1.Pod {
 // does not run again, no container is killed, and Ready stays True.
 func TestRestart_StartedByTheAPIServersStatus(t *testing.T) {
 	k := newKeeping(t, 1)
-	k.Apply(served())
+	k.Apply(podFailingSecondStartup())
 	k.Run(time.Minute)
-	require.Equal(t, "started=true ready=true", k.condition())
-	last := k.first()
+	require.Equal(t, "started=true ready=true", k.describeReadiness())
+	last := k.firstStatus()
 	k.Crash()
 	k.next.Containers = nil
 	k.root += "-lost"
-	k.open()
-	k.Apply(asServed(served(), last))
+	k.openCheckpoint()
+	k.Apply(asServed(podFailingSecondStartup(), last))
 	k.Start()
 	assert.Equal(t, []string{"started=true ready=true"}, k.conditionsFor(5*time.Minute))
 	assert.Equal(t, 0, strings.Count(k.Transcript(), "StopContainer"))
@@ -89,13 +89,13 @@ func TestRestart_TheNewerWitnessCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeping(t, 1)
-			k.Apply(served())
+			k.Apply(podFailingSecondStartup())
 			k.Run(time.Minute)
-			last := k.first()
+			last := k.firstStatus()
 			k.Crash()
 			test.server(&last)
-			k.open()
-			k.Apply(asServed(served(), last))
+			k.openCheckpoint()
+			k.Apply(asServed(podFailingSecondStartup(), last))
 			k.Start()
 			assert.Equal(t, test.want, k.conditionsFor(time.Minute))
 			assert.Equal(t, 0, strings.Count(k.Transcript(), "StopContainer"))

@@ -21,8 +21,8 @@ func onFailure(script string) *v1.Pod {
 	return p
 }
 
-// attempt is the container of the pod that was made as that attempt, if any.
-func attempt(b *Simulation, number uint32) *runtime.ContainerStatus {
+// findAttempt returns the container of the pod with this attempt, or nil.
+func findAttempt(b *Simulation, number uint32) *runtime.ContainerStatus {
 	for _, c := range b.Machine().SnapshotStatus("a").Containers {
 		if c.Attempt == number {
 			return &c
@@ -44,20 +44,20 @@ func TestRules_I30_StoppedBeforeACrash(t *testing.T) {
 	for _, more := range []int{0, 2} { // The node has learned that the attempt is made, or not.
 		b := New(t, Config{})
 		b.Apply(p)
-		for attempt(b, 1) == nil {
+		for findAttempt(b, 1) == nil {
 			require.True(t, b.Step())
 		}
 		for range more {
 			b.Step()
 		}
-		require.Equal(t, runtime.StateCreated, attempt(b, 1).State)
-		require.Equal(t, int32(0), attempt(b, 0).ExitCode)
+		require.Equal(t, runtime.StateCreated, findAttempt(b, 1).State)
+		require.Equal(t, int32(0), findAttempt(b, 0).ExitCode)
 		b.Crash()
-		require.Equal(t, runtime.StateCreated, attempt(b, 1).State)
+		require.Equal(t, runtime.StateCreated, findAttempt(b, 1).State)
 		b.Start()
 		b.Run(time.Second)
-		if assert.NotNil(t, attempt(b, 1), b.Transcript()) {
-			assert.Equal(t, runtime.StateRunning, attempt(b, 1).State)
+		if assert.NotNil(t, findAttempt(b, 1), b.Transcript()) {
+			assert.Equal(t, runtime.StateRunning, findAttempt(b, 1).State)
 		}
 		b.Stop()
 	}
@@ -72,7 +72,7 @@ func TestRules_I30_EndedByItself(t *testing.T) {
 		b.Apply(onFailure("run=1s exit=0"))
 		b.Run(10 * time.Second)
 		require.Empty(t, failed.failures)
-		first := attempt(b, 0)
+		first := findAttempt(b, 0)
 		require.Equal(t, runtime.StateExited, first.State)
 		if crash {
 			b.Crash()
@@ -107,7 +107,7 @@ func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 		}
 		b.Run(10 * time.Second)
 		b.trace.Event(p, v1.EventTypeNormal, "Killing", "Stopping container c: too late to count")
-		first := attempt(b, 0)
+		first := findAttempt(b, 0)
 		ctx := context.Background()
 		ref := runtime.PodRef{UID: "a", Name: "web", Namespace: "default", Incarnation: first.Incarnation}
 		box, err := b.Machine().RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref, Attempt: 7})

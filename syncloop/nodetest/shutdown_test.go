@@ -14,9 +14,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// ranked is a pod of a priority that ends when its grace is over.
-func ranked(name string, priority int32, grace int64) *v1.Pod {
-	p := pod(name, []string{"serve"})
+// priorityPod returns a pod with a priority that runs until the end of its grace period when it is stopped.
+func priorityPod(name string, priority int32, grace int64) *v1.Pod {
+	p := newPod(name, []string{"serve"})
 	p.Spec.Priority, p.Spec.TerminationGracePeriodSeconds = &priority, &grace
 	p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 	return p
@@ -27,7 +27,7 @@ func ranked(name string, priority int32, grace int64) *v1.Pod {
 func TestShutdown_SD2_SD3_InOrder(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	for _, p := range []*v1.Pod{
-		ranked("low", -5, 3), ranked("slow", 0, 300), ranked("web", 999, 7), ranked("high", 1000, 4), ranked("critical", node.SystemCriticalPriority+1000, 60),
+		priorityPod("low", -5, 3), priorityPod("slow", 0, 300), priorityPod("web", 999, 7), priorityPod("high", 1000, 4), priorityPod("critical", node.SystemCriticalPriority+1000, 60),
 	} {
 		b.Apply(p)
 	}
@@ -41,7 +41,7 @@ func TestShutdown_SD2_SD3_InOrder(t *testing.T) {
 	assert.Equal(t, 44*time.Second, b.Now().Sub(nodetest.Epoch), "10 s, then 20 s, 4 s and 10 s")
 	assert.Equal(t, []string{
 		"13s  StopContainer c0 grace=3s", "17s  StopContainer c0 grace=7s", "30s  StopContainer c0 grace=20s", "34s  StopContainer c0 grace=4s", "44s  StopContainer c0 grace=10s",
-	}, stops(b.Transcript()))
+	}, stopLines(b.Transcript()))
 	for _, p := range b.Node().Pods() {
 		assert.Equal(t, []string{"Failed", "Terminated", "Pod was terminated in response to imminent node shutdown."},
 			[]string{string(p.Status.Phase), p.Status.Reason, p.Status.Message}, p.Name)
@@ -56,8 +56,8 @@ func TestShutdown_SD3_APodThatHangs(t *testing.T) {
 		{Verb: faulty.StopContainer, Pod: "web", Do: faulty.Fail}, {Verb: faulty.StopSandbox, Pod: "web", Do: faulty.Fail}}})
 	require.NoError(t, err)
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: faults.Wrap})
-	b.Apply(ranked("web", 0, 5))
-	b.Apply(ranked("critical", node.SystemCriticalPriority, 5))
+	b.Apply(priorityPod("web", 0, 5))
+	b.Apply(priorityPod("critical", node.SystemCriticalPriority, 5))
 	b.Run(10 * time.Second)
 	err = b.Node().Drain(context.Background(), node.DrainOptions{Groups: node.ShutdownGroups(30*time.Second, 10*time.Second)})
 	require.EqualError(t, err, "node: pod default/web has not terminated: context deadline exceeded")
@@ -70,8 +70,8 @@ func TestShutdown_SD3_APodThatHangs(t *testing.T) {
 // is desired no longer. It keeps its grace.
 func TestShutdown_SD3_APodThatIsDeletedMeanwhile(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(ranked("web", 0, 20))
-	b.Apply(ranked("critical", node.SystemCriticalPriority, 22))
+	b.Apply(priorityPod("web", 0, 20))
+	b.Apply(priorityPod("critical", node.SystemCriticalPriority, 22))
 	b.Run(10 * time.Second)
 	var ended time.Time
 	b.Go(func() {
@@ -82,15 +82,15 @@ func TestShutdown_SD3_APodThatIsDeletedMeanwhile(t *testing.T) {
 	b.Delete("uid-critical")
 	b.Run(time.Minute)
 	assert.Equal(t, 37*time.Second, ended.Sub(nodetest.Epoch), "15 s, then 22 s")
-	assert.Equal(t, []string{"30s  StopContainer c0 grace=20s", "37s  StopContainer c0 grace=22s"}, stops(b.Transcript()))
+	assert.Equal(t, []string{"30s  StopContainer c0 grace=20s", "37s  StopContainer c0 grace=22s"}, stopLines(b.Transcript()))
 	b.Stop()
 }
 
 // A context that ends tells no further group.
 func TestShutdown_ItsContextEnds(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(ranked("web", 0, 60))
-	b.Apply(ranked("critical", node.SystemCriticalPriority, 5))
+	b.Apply(priorityPod("web", 0, 60))
+	b.Apply(priorityPod("critical", node.SystemCriticalPriority, 5))
 	b.Run(10 * time.Second)
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
@@ -104,10 +104,10 @@ func TestShutdown_ItsContextEnds(t *testing.T) {
 // GraceSeconds shortens the grace periods of the groups too.
 func TestShutdown_GraceSeconds(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(ranked("slow", 0, 60))
+	b.Apply(priorityPod("slow", 0, 60))
 	b.Run(10 * time.Second)
 	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{GraceSeconds: new(int64(2)), Groups: node.ShutdownGroups(time.Minute, 0)}))
-	assert.Equal(t, []string{"12s  StopContainer c0 grace=2s"}, stops(b.Transcript()))
+	assert.Equal(t, []string{"12s  StopContainer c0 grace=2s"}, stopLines(b.Transcript()))
 	b.Stop()
 }
 
@@ -118,12 +118,12 @@ func TestShutdown_SD4_RefusesPods(t *testing.T) {
 	assert.False(t, b.Node().Health().ShuttingDown)
 	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{Groups: node.ShutdownGroups(time.Second, 0)}))
 	assert.True(t, b.Node().Health().ShuttingDown)
-	b.Apply(pod("late", []string{"serve"}))
+	b.Apply(newPod("late", []string{"serve"}))
 	b.Run(time.Second)
-	assert.Equal(t, "Failed NodeShutdown", state(b, "uid-late"))
+	assert.Equal(t, "Failed NodeShutdown", podState(b, "uid-late"))
 	b.Node().Undrain()
 	assert.False(t, b.Node().Health().ShuttingDown)
-	b.Apply(pod("later", []string{"serve"}))
+	b.Apply(newPod("later", []string{"serve"}))
 	b.Run(10 * time.Second)
 	assert.Equal(t, "1/1 Running restarts=0", b.Status("later"))
 	b.Stop()

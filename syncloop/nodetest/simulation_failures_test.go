@@ -26,73 +26,73 @@ func TestSimulation_AFailureNamesTheLineOfTheTest(t *testing.T) {
 	}}
 	for name, story := range map[string]func(t *tb){
 		"the configuration": func(t *tb) {
-			t.want = next()
+			t.want = nextLine()
 			nodetest.New(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: -1}}})
 		},
 		"a pod that the node does not take": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			t.want = next()
+			t.want = nextLine()
 			b.Apply(&v1.Pod{})
 		},
 		"a broken invariant": func(t *tb) {
 			b := nodetest.New(t, doubled)
-			b.Apply(pod("web", []string{"serve"}))
-			t.want = next()
+			b.Apply(newPod("web", []string{"serve"}))
+			t.want = nextLine()
 			b.Run(time.Second)
 		},
 		"a broken invariant in a step": func(t *tb) {
 			b := nodetest.New(t, doubled)
-			b.Apply(pod("web", []string{"serve"}))
-			t.want = next()
+			b.Apply(newPod("web", []string{"serve"}))
+			t.want = nextLine()
 			b.RunUntil(func() bool { return b.Now().After(nodetest.Epoch) })
 		},
 		"a condition that does not come to hold": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			t.want = next()
+			t.want = nextLine()
 			b.RunUntil(func() bool { return false })
 		},
 		"a runtime that uses a timer": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return timing{newTiny(clk), clk} }})
-			b.Apply(pod("web", []string{"serve"}))
-			t.want = next()
+			b.Apply(newPod("web", []string{"serve"}))
+			t.want = nextLine()
 			b.Run(time.Second)
 		},
 		"a status": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			t.want = next()
+			t.want = nextLine()
 			b.AssertStatus("web", "gone")
 		},
 		"a phase": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			t.want = next()
+			t.want = nextLine()
 			b.AssertPhase("web", v1.PodFailed)
 		},
 		"a history": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			t.want = next()
+			t.want = nextLine()
 			b.History("web")
 		},
 		"a UID": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			t.want = next()
+			t.want = nextLine()
 			b.Delete("web")
 		},
 		"a shared object that was modified, found at the end": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			b.Apply(pod("web", []string{"serve"}))
+			b.Apply(newPod("web", []string{"serve"}))
 			b.Run(time.Second)
 			b.Machine().SetScript(memory.Selector{Name: "wbe"}, memory.Script{Runs: []memory.Run{{}}})
-			t.want = next()
+			t.want = nextLine()
 			b.Stop()
 		},
 		"time after the end": func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
 			b.Stop()
-			t.want = next()
+			t.want = nextLine()
 			b.Run(time.Second)
 		},
 	} {
-		f := test(story)
+		f := runStory(story)
 		assert.True(t, f.failed, name)
 		assert.Equal(t, f.want, f.at, "%s: %s", name, f.said)
 	}
@@ -113,12 +113,12 @@ func (d doubling) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 
 func TestSimulation_AScriptForAContainerThatDoesNotExist(t *testing.T) {
 	scripted := func(name, key string) *v1.Pod {
-		p := pod(name, []string{"serve"}, []string{"serve"})
+		p := newPod(name, []string{"serve"}, []string{"serve"})
 		p.Annotations = map[string]string{memory.AnnotationPrefix + key: "fail"}
 		return p
 	}
 	fails := func(story func(b *nodetest.Simulation)) string {
-		return test(func(t *tb) { story(nodetest.New(t, nodetest.Config{})) }).said
+		return runStory(func(t *tb) { story(nodetest.New(t, nodetest.Config{})) }).said
 	}
 	assert.Equal(t, "nodetest: Apply: pod default/web: annotation memory.podkeel.dev/web is for a container that the pod does not have: its containers are c0, c1",
 		fails(func(b *nodetest.Simulation) { b.Apply(scripted("web", "web")) }))
@@ -128,7 +128,7 @@ func TestSimulation_AScriptForAContainerThatDoesNotExist(t *testing.T) {
 
 	set := func(to memory.Selector) string {
 		return fails(func(b *nodetest.Simulation) {
-			b.Apply(pod("web", []string{"serve"}))
+			b.Apply(newPod("web", []string{"serve"}))
 			b.Machine().SetScript(to, memory.Script{Runs: []memory.Run{{Forever: true}}})
 			b.Stop()
 		})
@@ -141,7 +141,7 @@ func TestSimulation_AScriptForAContainerThatDoesNotExist(t *testing.T) {
 	files := source.NewHandle()
 	require.NoError(t, files.Apply(scripted("static", "web")))
 	assert.Equal(t, "nodetest: at 0s: pod default/static: annotation memory.podkeel.dev/web is for a container that the pod does not have: its containers are c0, c1",
-		test(func(t *tb) {
+		runStory(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 			b.Run(time.Second)
 			b.Stop()
@@ -149,19 +149,19 @@ func TestSimulation_AScriptForAContainerThatDoesNotExist(t *testing.T) {
 }
 
 func TestSimulation_DeleteOfAnUnknownUIDNamesThoseThereAre(t *testing.T) {
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
-		b.Apply(pod("web", []string{"serve"}))
-		b.Apply(pod("job", []string{"serve"}))
+		b.Apply(newPod("web", []string{"serve"}))
+		b.Apply(newPod("job", []string{"serve"}))
 		b.Delete("uid-web")
 		b.Delete("uid-web") // It is known, and deleting it again does nothing.
 		b.Delete("web")
 	})
 	assert.Equal(t, `nodetest: Delete: no pod has the UID "web": the UIDs are "uid-job" (default/job), "uid-web" (default/web)`, f.said)
-	f = test(func(t *tb) { nodetest.New(t, nodetest.Config{}).Delete("web") })
+	f = runStory(func(t *tb) { nodetest.New(t, nodetest.Config{}).Delete("web") })
 	assert.Equal(t, `nodetest: Delete: no pod has the UID "web": no pod was applied`, f.said)
 	nodetest.Live(t, nodetest.Config{}, func(w nodetest.Harness) {
-		w.Apply(pod("web", []string{"serve"}))
+		w.Apply(newPod("web", []string{"serve"}))
 		w.Delete("uid-web")
 	})
 }

@@ -15,7 +15,7 @@ import (
 // History has each status of a pod, with the conditions, once.
 func TestSimulation_History(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
-	p := pod("job", []string{"sleep", "5"})
+	p := newPod("job", []string{"sleep", "5"})
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	p.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.com/gate"}}
 	b.Apply(p)
@@ -52,14 +52,14 @@ func TestSimulation_History(t *testing.T) {
 	b.History("default/job")[0].Status.Phase = "changed"
 	assert.Equal(t, v1.PodRunning, b.History("job")[0].Status.Phase, "it is a copy")
 
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
-		b.Apply(pod("web", []string{"serve"}))
+		b.Apply(newPod("web", []string{"serve"}))
 		b.Run(time.Second)
 		b.History("wep")
 	})
 	assert.Equal(t, "nodetest: at 1s: there is no pod default/wep: the pods are default/web", f.said)
-	f = test(func(t *tb) { nodetest.New(t, nodetest.Config{}).History("web") })
+	f = runStory(func(t *tb) { nodetest.New(t, nodetest.Config{}).History("web") })
 	assert.Equal(t, "nodetest: at 0s: there is no pod default/web: no pod was observed", f.said)
 }
 
@@ -68,13 +68,13 @@ func TestSimulation_History(t *testing.T) {
 func TestSimulation_RestartWithStatuses(t *testing.T) {
 	restarted := func(restart func(b *nodetest.Simulation)) (string, string) {
 		b := nodetest.New(t, nodetest.Config{Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}}})
-		job := pod("job", []string{"sleep", "5"})
+		job := newPod("job", []string{"sleep", "5"})
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		b.Apply(job)
-		b.Apply(pod("web", []string{"serve"}))
+		b.Apply(newPod("web", []string{"serve"}))
 		b.Run(10 * time.Second)
 		b.AssertPhase("job", v1.PodSucceeded)
-		require.NoError(t, b.Machine().LoseContainer(newest(t, b, "job", "c0")))
+		require.NoError(t, b.Machine().LoseContainer(newestContainer(t, b, "job", "c0")))
 		restart(b)
 		b.Run(time.Second)
 		b.AssertStatus("web", "1/1 Running restarts=0")

@@ -21,7 +21,7 @@ import (
 
 func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(web("web"))
+	b.Apply(webPod("web"))
 	b.Run(10 * time.Second)
 	require.NoError(t, b.Node().Drain(context.Background(), node.DrainOptions{}))
 	assert.Equal(t, 40*time.Second, b.Now().Sub(nodetest.Epoch), "ten seconds, and the grace")
@@ -31,7 +31,7 @@ func TestSimulation_TheTestDrainsInVirtualTime(t *testing.T) {
 
 func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(web("web"))
+	b.Apply(webPod("web"))
 	b.Run(10 * time.Second)
 	ctx, cancel := b.WithTimeout(5 * time.Second)
 	defer cancel()
@@ -43,7 +43,7 @@ func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 // Other waiting calls are treated alike: Watch, the Completion of an eviction, and calls of the machine.
 func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	b.Apply(web("web"))
+	b.Apply(webPod("web"))
 	for state := range b.Node().Watch(context.Background()) {
 		if state.Summary().Status == "Running" {
 			break
@@ -59,9 +59,9 @@ func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 }
 
 func TestSimulation_AWaitThatCannotEndFailsTheTest(t *testing.T) {
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Seed: 1})
-		b.Apply(web("web"))
+		b.Apply(webPod("web"))
 		for range b.Node().Watch(context.Background()) {
 		}
 	})
@@ -77,7 +77,7 @@ func TestSimulation_RunAfterStopFailsTheTest(t *testing.T) {
 		"Step":         func(b *nodetest.Simulation) { b.Step() },
 		"StepUntil":    func(b *nodetest.Simulation) { b.StepUntil(b.Now()) },
 	} {
-		f := test(func(t *tb) {
+		f := runStory(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
 			b.Stop()
 			move(b)
@@ -103,7 +103,7 @@ func TestSimulation_TheEndOfTheTestStopsItsNodes(t *testing.T) {
 			}
 		})}}}}
 	}
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, config("a"))
 		b.AddNode(config("b"))
 		b.AddNode(config("c")).Stop()
@@ -112,7 +112,7 @@ func TestSimulation_TheEndOfTheTestStopsItsNodes(t *testing.T) {
 	})
 	assert.False(t, f.failed, f.said)
 	assert.Equal(t, []string{"c", "a", "b"}, ended, "each has come to its end")
-	f = test(func(t *tb) {
+	f = runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.Run(time.Second)
 		b.Crash()
@@ -132,7 +132,7 @@ func (e endOf) Run(ctx context.Context, sink source.Sink) error {
 
 // What Stop would have found is found.
 func TestSimulation_TheEndOfTheTestChecksAsStopDoes(t *testing.T) {
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.Machine().SetScript(memory.Selector{Container: "wbe"}, memory.Script{Runs: []memory.Run{{Exit: 1}}})
 		b.Run(time.Second)
@@ -141,7 +141,7 @@ func TestSimulation_TheEndOfTheTestChecksAsStopDoes(t *testing.T) {
 }
 
 func TestSimulation_ASecondStopIsHarmless(t *testing.T) {
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		defer b.Stop()
 		b.Run(time.Second)
@@ -158,7 +158,7 @@ func TestSimulation_ASecondStopIsHarmless(t *testing.T) {
 func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
 	story := func(t *tb, stop bool) {
 		b := nodetest.New(t, nodetest.Config{})
-		b.Apply(web("web"))
+		b.Apply(webPod("web"))
 		b.Run(time.Second)
 		t.Errorf("no")
 		if stop {
@@ -166,12 +166,12 @@ func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
 		}
 	}
 	for _, stop := range []bool{true, false} {
-		f := test(func(t *tb) { story(t, stop) })
+		f := runStory(func(t *tb) { story(t, stop) })
 		assert.Equal(t, "no", f.said)
 		assert.Contains(t, f.logged, "The transcript:\npod default/web\n")
 		assert.Equal(t, 1, strings.Count(f.logged, "The transcript"))
 	}
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.Stop()
 	})
@@ -180,7 +180,7 @@ func TestSimulation_AFailedTestLogsTheTranscript(t *testing.T) {
 
 func TestSimulation_RunUntil(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
-	b.Apply(pod("job", []string{"sleep", "7"}))
+	b.Apply(newPod("job", []string{"sleep", "7"}))
 	b.Run(time.Second)
 	took := b.RunUntil(func() bool {
 		p := b.Pod("job")
@@ -188,7 +188,7 @@ func TestSimulation_RunUntil(t *testing.T) {
 	})
 	assert.Equal(t, 6*time.Second, took)
 	b.Stop()
-	f := test(func(t *tb) {
+	f := runStory(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{})
 		b.RunUntil(func() bool { return false })
 	})
@@ -197,9 +197,9 @@ func TestSimulation_RunUntil(t *testing.T) {
 
 func TestSimulation_PodsAreFoundByName(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{})
-	other := web("web")
+	other := webPod("web")
 	other.Namespace, other.UID = "other", "uid-other"
-	b.Apply(web("web"))
+	b.Apply(webPod("web"))
 	b.Apply(other)
 	assert.Empty(t, b.Status("web"))
 	b.Run(time.Second)
@@ -220,10 +220,10 @@ func TestSimulation_PodsAreFoundByName(t *testing.T) {
 		`nodetest: at 1s: there is no pod default/wep: the pods are default/job, default/web`:                      func(b *nodetest.Simulation) bool { return b.AssertPhase("wep", v1.PodFailed) },
 		`nodetest: at 1s: there is no pod default/wep that could be "gone": the pods are default/job, default/web`: func(b *nodetest.Simulation) bool { return b.AssertStatus("wep", "gone") },
 	} {
-		f := test(func(t *tb) {
+		f := runStory(func(t *tb) {
 			b := nodetest.New(t, nodetest.Config{})
-			b.Apply(web("web"))
-			b.Apply(web("job"))
+			b.Apply(webPod("web"))
+			b.Apply(webPod("job"))
 			b.Run(time.Second)
 			if check(b) {
 				t.Errorf("it passes")
@@ -239,9 +239,9 @@ func TestSimulation_SeveralNodes(t *testing.T) {
 	tell := func() string {
 		a := nodetest.New(t, named("a"))
 		b := a.AddNode(named("b"))
-		a.Apply(web("web"))
+		a.Apply(webPod("web"))
 		a.Run(5 * time.Second)
-		b.Apply(pod("job", []string{"sleep", "3"}))
+		b.Apply(newPod("job", []string{"sleep", "3"}))
 		b.Run(5 * time.Second)
 		a.Crash()
 		b.Run(5 * time.Second)
@@ -266,9 +266,9 @@ func TestSimulation_SeveralNodes(t *testing.T) {
 }
 
 func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
-	f := test(func(t *tb) { nodetest.New(t, nodetest.Config{}).AddNode(nodetest.Config{}) })
+	f := runStory(func(t *tb) { nodetest.New(t, nodetest.Config{}).AddNode(nodetest.Config{}) })
 	assert.Equal(t, `nodetest: AddNode: there is a node "localhost" already: give each a Config.Node.Name`, f.said)
-	f = test(func(t *tb) {
+	f = runStory(func(t *tb) {
 		nodetest.New(t, nodetest.Config{Seed: 1}).AddNode(nodetest.Config{Seed: 2, Node: node.Config{Name: "b"}})
 	})
 	assert.Equal(t, "nodetest: AddNode: the seed of a simulation is that of New", f.said)
@@ -279,7 +279,7 @@ func TestSimulation_NodesHaveNamesOfTheirOwn(t *testing.T) {
 func TestSimulation_PodsWithoutUID(t *testing.T) {
 	s := nodetest.New(t, nodetest.Config{})
 	for _, name := range []string{"a", "b", "a"} {
-		pod := pod(name, []string{"serve"})
+		pod := newPod(name, []string{"serve"})
 		pod.UID = ""
 		s.Apply(pod)
 	}

@@ -44,7 +44,7 @@ func TestStatic_F17_I11_RewrittenThreeHundredTimes(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	const last = 300
 	for version := 1; version <= last; version++ {
-		require.NoError(t, files.Replace([]*v1.Pod{static(version, 20)}))
+		require.NoError(t, files.Replace([]*v1.Pod{staticPod(version, 20)}))
 		for until := b.Now().Add(100 * time.Millisecond); b.Now().Before(until); {
 			b.StepUntil(until)
 			atMostOne(t, b)
@@ -62,9 +62,9 @@ func TestStatic_F17_I11_RewrittenThreeHundredTimes(t *testing.T) {
 func TestStatic_I12_HandOver(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
-	require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
+	require.NoError(t, files.Replace([]*v1.Pod{staticPod(1, 7)}))
 	b.Run(5 * time.Second)
-	require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
+	require.NoError(t, files.Replace([]*v1.Pod{staticPod(2, 7)}))
 	b.Run(6999 * time.Millisecond)
 	assert.Equal(t, types.UID("static-1"), atMostOne(t, b), "it has its grace")
 	b.Run(time.Millisecond)
@@ -78,12 +78,12 @@ func TestStatic_SameUID(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
 	for range 3 {
-		require.NoError(t, files.Replace([]*v1.Pod{static(1, 3)}))
+		require.NoError(t, files.Replace([]*v1.Pod{staticPod(1, 3)}))
 		b.Run(time.Second)
 		require.NoError(t, files.Replace(nil))
 		b.Run(time.Second)
 	}
-	require.NoError(t, files.Replace([]*v1.Pod{static(1, 3)}))
+	require.NoError(t, files.Replace([]*v1.Pod{staticPod(1, 3)}))
 	b.Run(3 * time.Second)
 	assert.Equal(t, types.UID("static-1"), atMostOne(t, b))
 	b.Stop()
@@ -95,7 +95,7 @@ func TestStatic_PodsOfAHandleAreDefaultedAsThoseOfApply(t *testing.T) {
 	life := func(apply func(b *nodetest.Simulation, files *source.Handle, pod *v1.Pod), remove func(b *nodetest.Simulation, files *source.Handle)) string {
 		files := source.NewHandle()
 		b := nodetest.New(t, nodetest.Config{Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
-		p := pod("web", []string{"sh", "-c", "trap '' TERM; sleep 60"})
+		p := newPod("web", []string{"sh", "-c", "trap '' TERM; sleep 60"})
 		p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}}}
 		p.Annotations = map[string]string{"memory.podkeel.dev/c0.readiness": "fail for=15s; ok"}
 		apply(b, files, p)
@@ -117,18 +117,18 @@ func TestStatic_PodsOfAHandleAreDefaultedAsThoseOfApply(t *testing.T) {
 // pod that still terminates.
 func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
-	old := pod("web", []string{"serve"})
+	old := newPod("web", []string{"serve"})
 	old.Spec.InitContainers = []v1.Container{{Name: "init", Image: "init:1", Command: []string{"sleep", "1"}}}
 	b.Apply(old)
 	b.Run(5 * time.Second)
 	b.Delete(old.UID)
-	again := pod("web", []string{"serve"}, []string{"serve"})
+	again := newPod("web", []string{"serve"}, []string{"serve"})
 	b.Apply(again)
 	deleted := again.DeepCopy()
 	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: b.Now()}, new(int64)
 	b.Apply(deleted)
 	b.Run(time.Minute) // The simulation checks every status on the way.
-	assert.Empty(t, running(b.Machine()))
+	assert.Empty(t, runningContainers(b.Machine()))
 	b.Stop()
 }
 
@@ -139,7 +139,7 @@ func TestStatic_I11_ReplacedWhileItIsAdopted(t *testing.T) {
 	for step := range 80 {
 		files := source.NewHandle()
 		b := nodetest.New(t, nodetest.Config{Seed: uint64(step), Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})
-		require.NoError(t, files.Replace([]*v1.Pod{static(1, 7)}))
+		require.NoError(t, files.Replace([]*v1.Pod{staticPod(1, 7)}))
 		b.Run(5 * time.Second)
 		b.Crash()
 		b.Start()
@@ -147,7 +147,7 @@ func TestStatic_I11_ReplacedWhileItIsAdopted(t *testing.T) {
 			b.Step()
 		}
 		replaced := b.Now()
-		require.NoError(t, files.Replace([]*v1.Pod{static(2, 7)}))
+		require.NoError(t, files.Replace([]*v1.Pod{staticPod(2, 7)}))
 		for until := replaced.Add(20 * time.Second); b.Now().Before(until); {
 			b.StepUntil(until)
 			atMostOne(t, b)
@@ -170,7 +170,7 @@ func (s broken) Run(_ context.Context, sink source.Sink) error {
 // as the first is listed it ends, though no source has removed it: at most one keeps
 // running. If it is desired too it waits and starts later.
 func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
-	former, other := static(1, 7), static(2, 7)
+	former, other := staticPod(1, 7), staticPod(2, 7)
 	former.CreationTimestamp = metav1.Time{Time: nodetest.Epoch} // The other pod has no creation time and counts as older.
 	for name, sources := range map[string]map[string]source.Source{
 		"replaced, and a file is broken": {"file": broken{other}, "http": source.NewHandle()},
@@ -189,7 +189,7 @@ func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 			maps.Copy(now, sources)
 			b.Start()
 			b.Run(time.Second)
-			assert.Len(t, strings.Fields(running(b.Machine())["static/c0"]), 2, "the node could not know")
+			assert.Len(t, strings.Fields(runningContainers(b.Machine())["static/c0"]), 2, "the node could not know")
 			b.Run(time.Minute)
 			assert.Equal(t, types.UID("static-2"), atMostOne(t, b))
 			b.Run(10 * time.Minute)
@@ -212,7 +212,7 @@ func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 // forgotten before, so no incarnation of this process has number 1. The first pod is killed as soon as it is
 // listed, and starts when the name is free.
 func TestStatic_I11_F60_LateSource(t *testing.T) {
-	former, other := static(1, 7), static(2, 7)
+	former, other := staticPod(1, 7), staticPod(2, 7)
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)
 	sources := map[string]source.Source{"file": broken{former}, "http": source.NewHandle()}
@@ -225,7 +225,7 @@ func TestStatic_I11_F60_LateSource(t *testing.T) {
 	file, http := source.NewHandle(), source.NewHandle()
 	sources["file"], sources["http"] = file, http
 	b.Start()
-	require.NoError(t, http.Apply(pod("short", []string{"serve"})))
+	require.NoError(t, http.Apply(newPod("short", []string{"serve"})))
 	b.Run(3 * time.Second)
 	http.Delete("uid-short")
 	b.Run(10 * time.Second)
@@ -233,7 +233,7 @@ func TestStatic_I11_F60_LateSource(t *testing.T) {
 	b.Run(time.Second)
 	require.NoError(t, file.Apply(former))
 	b.Run(time.Second)
-	require.Len(t, strings.Fields(running(b.Machine())["static/c0"]), 2, "the node could not know")
+	require.Len(t, strings.Fields(runningContainers(b.Machine())["static/c0"]), 2, "the node could not know")
 	list()
 	b.Run(time.Minute)
 	assert.Equal(t, types.UID("static-2"), atMostOne(t, b))

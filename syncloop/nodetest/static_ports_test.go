@@ -21,7 +21,7 @@ import (
 // staticWithPort is a static pod with a host port: each version of its manifest has a UID of
 // its own, unless the manifest gives it one.
 func staticWithPort(name string, port int32, uid types.UID) *v1.Pod {
-	p := pod(name, []string{"serve"})
+	p := newPod(name, []string{"serve"})
 	p.UID = uid
 	p.Spec.TerminationGracePeriodSeconds = new(int64(2))
 	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: port, HostPort: port}}
@@ -53,17 +53,17 @@ func TestStatic_SwapsHostPorts(t *testing.T) {
 			after := []*v1.Pod{staticWithPort("a", 8002, uids[1][0]), staticWithPort("b", 8001, uids[1][1])}
 			require.NoError(t, files.Replace(before))
 			b.Run(10 * time.Second)
-			require.Equal(t, []string{"Running ", "Running "}, []string{state(b, "a-1"), state(b, "b-1")})
+			require.Equal(t, []string{"Running ", "Running "}, []string{podState(b, "a-1"), podState(b, "b-1")})
 			if test.apart > 0 {
 				require.NoError(t, files.Replace([]*v1.Pod{after[0], before[1]}))
 				b.Run(test.apart)
 				if test.apart > time.Second {
-					assert.Equal(t, test.waits, state(b, uids[1][0]))
+					assert.Equal(t, test.waits, podState(b, uids[1][0]))
 				}
 			}
 			require.NoError(t, files.Replace(after))
 			b.Run(time.Minute)
-			assert.Equal(t, []string{"Running ", "Running "}, []string{state(b, uids[1][0]), state(b, uids[1][1])})
+			assert.Equal(t, []string{"Running ", "Running "}, []string{podState(b, uids[1][0]), podState(b, uids[1][1])})
 			assert.NotContains(t, b.Transcript(), "Failed NodePorts")
 			assert.NotContains(t, b.Transcript(), "rejected")
 			if test.apart > time.Second {
@@ -93,7 +93,7 @@ func TestUpdates_MakeRoomBeforeAdmissionIsAsked(t *testing.T) {
 			b.Apply(p)
 		}
 		b.Run(time.Minute)
-		assert.Equal(t, "Running ", state(b, "b"))
+		assert.Equal(t, "Running ", podState(b, "b"))
 		assert.Equal(t, 1, strings.Count(b.Transcript(), "event AdmissionDeferred: host port 0.0.0.0:8001/TCP is taken by pod default/a"))
 		b.Stop()
 	}
@@ -132,14 +132,14 @@ func TestStatic_WaitsForAPortAndForNothingElse(t *testing.T) {
 				require.NoError(t, files.Replace([]*v1.Pod{other}))
 			}
 			b.Run(time.Minute)
-			assert.Equal(t, test.want, state(b, "other"))
+			assert.Equal(t, test.want, podState(b, "other"))
 			b.Delete("holder")
 			b.Run(time.Minute)
 			want := test.want
 			if strings.HasPrefix(want, "Pending") {
 				want = "Running "
 			}
-			assert.Equal(t, want, state(b, "other"), fmt.Sprint("when the holder is gone"))
+			assert.Equal(t, want, podState(b, "other"), fmt.Sprint("when the holder is gone"))
 			b.Stop()
 		})
 	}

@@ -37,7 +37,7 @@ func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := nodetest.New(t, nodetest.Config{Seed: 1})
-			p := pod("p", []string{"true"}, []string{"serve"})
+			p := newPod("p", []string{"true"}, []string{"serve"})
 			p.Spec.RestartPolicy = v1.RestartPolicyNever
 			p.Spec.Containers[1].Image = "missing:1"
 			if tc.deadline > 0 {
@@ -67,7 +67,7 @@ func TestReasons_OurKillIsNoLostSandbox(t *testing.T) {
 // also if its source does not say so, and the fields of others (PH-15).
 func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
-	b.Apply(pod("first", []string{"serve"}))
+	b.Apply(newPod("first", []string{"serve"}))
 	b.Run(time.Second)
 	both := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
 	for _, tc := range []struct {
@@ -79,7 +79,7 @@ func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 		{"burstable", both, nil, v1.PodQOSBurstable},
 		{"best-effort", nil, nil, v1.PodQOSBestEffort},
 	} {
-		p := pod(tc.name, []string{"serve"})
+		p := newPod(tc.name, []string{"serve"})
 		p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: tc.requests, Limits: tc.limits}
 		p.Status.NominatedNodeName = "elsewhere"
 		b.Apply(p)
@@ -100,17 +100,17 @@ func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: hideUpdater})
 	cpu := func(q string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q)} }
-	p := pod("web", []string{"serve"})
+	p := newPod("web", []string{"serve"})
 	p.Spec.Containers[0].Resources.Requests = cpu("1")
 	b.Apply(p)
 	b.Run(time.Second)
-	before := running(b.Machine())
+	before := runningContainers(b.Machine())
 	now := p.DeepCopy()
 	now.Spec.Containers[0].Resources.Requests = cpu("2")
 	now.Spec.Containers[0].Resources.Limits = cpu("3")
 	b.Apply(now)
 	b.Run(time.Minute)
-	assert.Equal(t, before, running(b.Machine()), "the same container")
+	assert.Equal(t, before, runningContainers(b.Machine()), "the same container")
 	assert.NotContains(t, b.Transcript(), "StopContainer")
 	is := b.Node().Pods()[0]
 	assert.Equal(t, "2", is.Spec.Containers[0].Resources.Requests.Cpu().String(), "what is desired")
@@ -119,7 +119,7 @@ func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 	assert.Equal(t, "1", has.Resources.Requests.Cpu().String())
 	assert.Empty(t, has.Resources.Limits)
 
-	require.NoError(t, b.Machine().ExitContainer(newest(t, b, "web", "c0"), 1))
+	require.NoError(t, b.Machine().ExitContainer(newestContainer(t, b, "web", "c0"), 1))
 	b.Run(time.Minute)
 	has = b.Node().Pods()[0].Status.ContainerStatuses[0]
 	assert.EqualValues(t, 1, has.RestartCount)
@@ -140,7 +140,7 @@ func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := nodetest.New(t, nodetest.Config{Seed: 1})
-			p := pod("web", []string{"serve"})
+			p := newPod("web", []string{"serve"})
 			p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 			p.Spec.TerminationGracePeriodSeconds = new(int64(10))
 			if name == "deadline" {
@@ -151,7 +151,7 @@ func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
 			b.Go(func() {
 				for state := range b.Node().Watch(t.Context()) {
 					s := string(state.Pod.Status.Phase) + " " + state.Pod.Status.Reason
-					if n := len(running(b.Machine())); n > 0 {
+					if n := len(runningContainers(b.Machine())); n > 0 {
 						s += " and runs"
 					}
 					if len(watched) == 0 || watched[len(watched)-1] != s {
@@ -167,7 +167,7 @@ func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
 			for range 30 {
 				b.Run(500 * time.Millisecond)
 				status := b.Node().Pods()[0].Status
-				if len(running(b.Machine())) > 0 {
+				if len(runningContainers(b.Machine())) > 0 {
 					require.Equal(t, "Running ", string(status.Phase)+" "+status.Reason)
 					require.Nil(t, podstatus.FindCondition(status.Conditions, v1.DisruptionTarget))
 				}

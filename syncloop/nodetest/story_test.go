@@ -56,29 +56,29 @@ func TestStories(t *testing.T) {
 		fakeVolumes := newFakeVolumes()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "define" {
-				p := define(t, d.Input)
+				p := decodePod(t, d.Input)
 				name := p.Name
 				d.MaybeScanArgs(t, "as", &name)
 				defined[name] = p
 				return ""
 			}
 			if d.Cmd == "bad" {
-				return bad(t, d)
+				return applyBadPod(t, d)
 			}
 			config := nodetest.Config{Seed: 1, Details: d.HasArg("details")}
 			config.Node.Volumes.Objects, config.Node.Volumes.Manager, config.Node.Volumes.Files = fakeVolumes.objects, fakeVolumes, fakeVolumes
 			d.MaybeScanArgs(t, "max-syncs", &config.Node.Sync.MaxSyncs)
 			d.MaybeScanArgs(t, "max-pods", &config.Node.Scheduling.MaxPods)
-			config.Node.Scheduling.Capacity, config.Node.Pods.FromAPIServer = capacity(t, d), d.HasArg("api-server")
+			config.Node.Scheduling.Capacity, config.Node.Pods.FromAPIServer = scanCapacity(t, d), d.HasArg("api-server")
 			return nodetest.Play(t, config, func(w nodetest.Harness) {
-				fakeVolumes.clear()
+				fakeVolumes.removeObjects()
 				// The node is there before the story: else chance would decide whether the
 				// stream of events stands before the first pod, and so how often is listed.
 				w.Run(0)
 				for line := range strings.Lines(d.Input) {
 					words := strings.Fields(line)
-					if !fakeVolumes.command(t, w, words) {
-						command(t, w, defined, words)
+					if !fakeVolumes.runCommand(t, w, words) {
+						runCommand(t, w, defined, words)
 					}
 					w.Run(0) // One thing after the other: what happens at once is chance.
 				}
@@ -87,8 +87,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// capacity is what the node has: cpu=, or nothing that would be checked.
-func capacity(t *testing.T, d *datadriven.TestData) v1.ResourceList {
+// scanCapacity returns the capacity of the node from the argument cpu=. Without it nothing is limited.
+func scanCapacity(t *testing.T, d *datadriven.TestData) v1.ResourceList {
 	var cpu string
 	if d.MaybeScanArgs(t, "cpu", &cpu); cpu == "" {
 		return nil
@@ -96,7 +96,7 @@ func capacity(t *testing.T, d *datadriven.TestData) v1.ResourceList {
 	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 }
 
-func command(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words []string) {
+func runCommand(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words []string) {
 	t.Helper()
 	switch verb, args := words[0], words[1:]; verb {
 	case "set":
@@ -106,7 +106,7 @@ func command(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words
 		}
 		w.Apply(parsePod(t, args))
 	case "evict":
-		evict(t, w, types.UID(args[0]), args[1:])
+		evictPod(t, w, types.UID(args[0]), args[1:])
 	case "delete":
 		p := parsePod(t, args)
 		p.DeletionTimestamp = &metav1.Time{Time: nodetest.Epoch}
@@ -120,11 +120,11 @@ func command(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words
 	case "exit":
 		code, err := strconv.Atoi(args[2])
 		require.NoError(t, err)
-		require.NoError(t, w.Machine().ExitContainer(newest(t, w, args[0], args[1]), int32(code)))
+		require.NoError(t, w.Machine().ExitContainer(newestContainer(t, w, args[0], args[1]), int32(code)))
 	case "reason":
-		require.NoError(t, w.Machine().SetReason(newest(t, w, args[0], args[1]), args[2]))
+		require.NoError(t, w.Machine().SetReason(newestContainer(t, w, args[0], args[1]), args[2]))
 	case "lose":
-		require.NoError(t, w.Machine().LoseContainer(newest(t, w, args[0], args[1])))
+		require.NoError(t, w.Machine().LoseContainer(newestContainer(t, w, args[0], args[1])))
 	case "kill-sandbox":
 		require.NoError(t, w.Machine().KillSandbox(newestSandbox(t, w, args[0])))
 	case "runtime":
@@ -142,7 +142,7 @@ func command(t *testing.T, w nodetest.Harness, defined map[string]*v1.Pod, words
 	}
 }
 
-func evict(t *testing.T, w nodetest.Harness, uid types.UID, options []string) {
+func evictPod(t *testing.T, w nodetest.Harness, uid types.UID, options []string) {
 	t.Helper()
 	var e node.Eviction
 	for _, option := range options {
@@ -184,7 +184,7 @@ func parsePod(t *testing.T, args []string) *v1.Pod {
 			p.Spec.TerminationGracePeriodSeconds = &n
 		case "init":
 			n := fmt.Sprintf("i%d", len(p.Spec.InitContainers))
-			p.Spec.InitContainers = append(p.Spec.InitContainers, container(name, n, strings.Fields(value)))
+			p.Spec.InitContainers = append(p.Spec.InitContainers, parseContainer(name, n, strings.Fields(value)))
 		case "deadline":
 			d, err := time.ParseDuration(value)
 			require.NoError(t, err)
@@ -207,13 +207,13 @@ func parsePod(t *testing.T, args []string) *v1.Pod {
 		}
 	}
 	for i, words := range strings.Split(strings.Join(rest, " "), "|") {
-		p.Spec.Containers = append(p.Spec.Containers, container(name, fmt.Sprintf("c%d", i), strings.Fields(words)))
+		p.Spec.Containers = append(p.Spec.Containers, parseContainer(name, fmt.Sprintf("c%d", i), strings.Fields(words)))
 	}
 	return p
 }
 
-// container has one word per argument; the rest of an sh -c is one argument.
-func container(pod, name string, words []string) v1.Container {
+// parseContainer returns a container with one argument per word. The words after "sh -c" are one argument.
+func parseContainer(pod, name string, words []string) v1.Container {
 	if len(words) > 2 && words[0] == "sh" {
 		words = []string{"sh", "-c", strings.Join(words[2:], " ")}
 	}

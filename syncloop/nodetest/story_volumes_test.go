@@ -30,40 +30,40 @@ func newFakeVolumes() *fakeVolumes {
 	return &fakeVolumes{Volumes: inmemory.New(inmemory.Config{Objects: m}), objects: m, names: map[[2]string]bool{}, spoke: map[types.UID]bool{}}
 }
 
-// clear takes everything out: a story begins.
-func (s *fakeVolumes) clear() {
+// removeObjects removes all objects and volumes at the start of a story.
+func (s *fakeVolumes) removeObjects() {
 	for at := range s.names {
-		s.drop(at[0], at[1])
+		s.deleteObject(at[0], at[1])
 	}
 	for uid := range s.spoke {
 		_ = s.TearDown(context.Background(), uid)
 	}
 }
 
-// command is a line of a story, if it is about objects or termination message.
-func (s *fakeVolumes) command(t *testing.T, w nodetest.Harness, words []string) bool {
+// runCommand runs a line of a story that is about objects or termination messages. It returns false for another line.
+func (s *fakeVolumes) runCommand(t *testing.T, w nodetest.Harness, words []string) bool {
 	t.Helper()
 	switch verb := words[0]; {
 	case verb == "configmap" || verb == "secret":
-		s.put(verb, words[1], words[2:])
+		s.putObject(verb, words[1], words[2:])
 	case verb == "words":
-		s.write(t, w, words[1], words[2], strings.ReplaceAll(strings.Join(words[3:], " "), `\n`, "\n"), nil)
+		s.writeTerminationMessage(t, w, words[1], words[2], strings.ReplaceAll(strings.Join(words[3:], " "), `\n`, "\n"), nil)
 	case verb == "no" && words[1] == "words":
-		s.write(t, w, words[2], words[3], "", errors.New("it is a fifo"))
+		s.writeTerminationMessage(t, w, words[2], words[3], "", errors.New("it is a fifo"))
 	case verb == "file":
 		s.spoke[types.UID(words[1])] = true
 		s.WriteVolumeFile(types.UID(words[1]), words[2], words[3], strings.ReplaceAll(strings.Join(words[4:], " "), `\n`, "\n"), nil)
 	case verb == "no" && words[1] == "file":
 		s.WriteVolumeFile(types.UID(words[2]), words[3], words[4], "", errors.New("it is a fifo"))
 	case verb == "no":
-		s.drop(words[1], words[2])
+		s.deleteObject(words[1], words[2])
 	default:
 		return false
 	}
 	return true
 }
 
-func (s *fakeVolumes) put(kind, name string, keys []string) {
+func (s *fakeVolumes) putObject(kind, name string, keys []string) {
 	s.names[[2]string{kind, name}] = true
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name}
 	texts, bytes := map[string]string{}, map[string][]byte{}
@@ -78,7 +78,7 @@ func (s *fakeVolumes) put(kind, name string, keys []string) {
 	s.objects.ApplyConfigMap(&v1.ConfigMap{ObjectMeta: meta, Data: texts})
 }
 
-func (s *fakeVolumes) drop(kind, name string) {
+func (s *fakeVolumes) deleteObject(kind, name string) {
 	if kind == "secret" {
 		s.objects.DeleteSecret("default", name)
 		return
@@ -86,10 +86,10 @@ func (s *fakeVolumes) drop(kind, name string) {
 	s.objects.DeleteConfigMap("default", name)
 }
 
-// write has the newest attempt at a container write its termination message.
-func (s *fakeVolumes) write(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
+// writeTerminationMessage writes the termination message of the newest attempt of a container.
+func (s *fakeVolumes) writeTerminationMessage(t *testing.T, w nodetest.Harness, pod, container, text string, err error) {
 	t.Helper()
-	id := newest(t, w, pod, container)
+	id := newestContainer(t, w, pod, container)
 	for _, p := range w.Machine().Snapshot() {
 		for _, c := range p.Containers {
 			if c.ID == id {

@@ -30,35 +30,35 @@ type latest struct{ *checkpoint.Dir }
 
 func newRemembering(t *testing.T) *remembering {
 	r := &remembering{t: t, root: t.TempDir(), next: &latest{}}
-	r.open()
+	r.openStore()
 	r.Simulation = nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{TerminalStatuses: r.next}}})
 	return r
 }
 
-func (r *remembering) open() {
+func (r *remembering) openStore() {
 	r.t.Helper()
 	d, err := checkpoint.New(checkpoint.Config{Root: r.root, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
 	require.NoError(r.t, err)
 	r.next.Dir = d
 }
 
-// restart kills the agent where it stands and starts another.
-func (r *remembering) restart() {
+// restartAgent crashes the agent and starts another one.
+func (r *remembering) restartAgent() {
 	r.t.Helper()
 	r.Crash()
-	r.open()
+	r.openStore()
 	r.Start()
 }
 
-// kept returns the pods with a stored terminal status.
-func (r *remembering) kept() []types.UID {
+// storedPods returns the pods with a stored terminal status.
+func (r *remembering) storedPods() []types.UID {
 	r.t.Helper()
 	uids, err := r.next.Pods(func(types.UID) bool { return true }, 100)
 	require.NoError(r.t, err)
 	return uids
 }
 
-func (r *remembering) status(uid types.UID) v1.PodStatus {
+func (r *remembering) podStatus(uid types.UID) v1.PodStatus {
 	r.t.Helper()
 	for _, p := range r.Node().Pods() {
 		if p.UID == uid {
@@ -68,7 +68,7 @@ func (r *remembering) status(uid types.UID) v1.PodStatus {
 	return v1.PodStatus{}
 }
 
-func written(t *testing.T, status v1.PodStatus) string {
+func marshalStatus(t *testing.T, status v1.PodStatus) string {
 	t.Helper()
 	text, err := json.Marshal(status)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func written(t *testing.T, status v1.PodStatus) string {
 // restarts, whether the runtime has records of it or not. Other pods are not touched. A dropped pod may be added again.
 func TestEndings_Restart(t *testing.T) {
 	r := newRemembering(t)
-	web, late, job, other := pod("web", []string{"serve"}), pod("late", []string{"serve"}), pod("job", []string{"true"}), pod("other", []string{"serve"})
+	web, late, job, other := newPod("web", []string{"serve"}), newPod("late", []string{"serve"}), newPod("job", []string{"true"}), newPod("other", []string{"serve"})
 	late.Spec.ActiveDeadlineSeconds = new(int64(2))
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	for _, p := range []*v1.Pod{web, late, job, other} {
@@ -89,10 +89,10 @@ func TestEndings_Restart(t *testing.T) {
 	_, err := r.Node().Evict(web.UID, node.Eviction{Message: "the disk is full"})
 	require.NoError(t, err)
 	r.Run(5 * time.Second)
-	assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.kept())
-	before := running(r.Machine())
-	require.Equal(t, []string{"other/c0"}, names(before))
-	said := r.status(web.UID)
+	assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.storedPods())
+	before := runningContainers(r.Machine())
+	require.Equal(t, []string{"other/c0"}, sortedNames(before))
+	said := r.podStatus(web.UID)
 	assert.Equal(t, "the disk is full", said.Message)
 
 	for round := range 3 {
@@ -105,25 +105,25 @@ func TestEndings_Restart(t *testing.T) {
 				}
 			}
 		}
-		r.restart()
+		r.restartAgent()
 		r.Run(time.Minute)
-		assert.Equal(t, before, running(r.Machine()))
+		assert.Equal(t, before, runningContainers(r.Machine()))
 		for uid, want := range map[types.UID]string{web.UID: "Failed Evicted", late.UID: "Failed DeadlineExceeded", job.UID: "Succeeded ", other.UID: "Running "} {
-			is := r.status(uid)
+			is := r.podStatus(uid)
 			assert.Equal(t, want, string(is.Phase)+" "+is.Reason)
 		}
-		assert.Equal(t, written(t, said), written(t, r.status(web.UID)), "as it was said before")
-		assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.kept())
+		assert.Equal(t, marshalStatus(t, said), marshalStatus(t, r.podStatus(web.UID)), "as it was said before")
+		assert.Equal(t, []types.UID{"uid-job", "uid-late", "uid-web"}, r.storedPods())
 	}
 
 	r.Delete(web.UID)
 	r.Run(time.Minute)
-	assert.Equal(t, []types.UID{"uid-job", "uid-late"}, r.kept())
+	assert.Equal(t, []types.UID{"uid-job", "uid-late"}, r.storedPods())
 	r.Apply(web)
 	r.Run(time.Second)
-	r.restart()
+	r.restartAgent()
 	r.Run(time.Minute)
-	assert.Equal(t, []string{"other/c0", "web/c0"}, names(running(r.Machine())))
+	assert.Equal(t, []string{"other/c0", "web/c0"}, sortedNames(runningContainers(r.Machine())))
 	r.Stop()
 }
 
@@ -131,7 +131,7 @@ func TestEndings_Restart(t *testing.T) {
 // behind.
 func TestEndings_Drained(t *testing.T) {
 	r := newRemembering(t)
-	web, job := pod("web", []string{"serve"}), pod("job", []string{"true"})
+	web, job := newPod("web", []string{"serve"}), newPod("job", []string{"true"})
 	job.Spec.RestartPolicy = v1.RestartPolicyNever
 	r.Apply(web)
 	r.Apply(job)
@@ -140,15 +140,15 @@ func TestEndings_Drained(t *testing.T) {
 	r.Go(func() { drained = r.Node().Drain(t.Context(), node.DrainOptions{}) == nil })
 	r.Run(time.Minute)
 	require.True(t, drained)
-	assert.Equal(t, "Failed", string(r.status(web.UID).Phase))
-	assert.Equal(t, []types.UID{"uid-job"}, r.kept())
+	assert.Equal(t, "Failed", string(r.podStatus(web.UID).Phase))
+	assert.Equal(t, []types.UID{"uid-job"}, r.storedPods())
 	r.Crash()
 	r.Delete(job.UID)
-	r.open()
+	r.openStore()
 	r.Start()
 	r.Run(time.Minute)
-	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
-	assert.Empty(t, r.kept())
+	assert.Equal(t, []string{"web/c0"}, sortedNames(runningContainers(r.Machine())))
+	assert.Empty(t, r.storedPods())
 	r.Stop()
 }
 
@@ -156,7 +156,7 @@ func TestEndings_Drained(t *testing.T) {
 // does so after a restart.
 func TestEndings_ComesAgain(t *testing.T) {
 	r := newRemembering(t)
-	web := pod("web", []string{"serve"})
+	web := newPod("web", []string{"serve"})
 	r.Apply(web)
 	r.Run(3 * time.Second)
 	_, err := r.Node().Evict(web.UID, node.Eviction{})
@@ -166,18 +166,18 @@ func TestEndings_ComesAgain(t *testing.T) {
 	r.Run(0)
 	r.Apply(web)
 	r.Run(time.Second)
-	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
-	assert.Empty(t, r.kept())
-	r.restart()
+	assert.Equal(t, []string{"web/c0"}, sortedNames(runningContainers(r.Machine())))
+	assert.Empty(t, r.storedPods())
+	r.restartAgent()
 	r.Run(time.Minute)
-	assert.Equal(t, []string{"web/c0"}, names(running(r.Machine())))
+	assert.Equal(t, []string{"web/c0"}, sortedNames(runningContainers(r.Machine())))
 	r.Stop()
 }
 
 // A terminal status that a source delivers has precedence over the stored one.
 func TestEndings_SourceKnows(t *testing.T) {
 	r := newRemembering(t)
-	web := pod("web", []string{"serve"})
+	web := newPod("web", []string{"serve"})
 	r.Apply(web)
 	r.Run(3 * time.Second)
 	_, err := r.Node().Evict(web.UID, node.Eviction{})
@@ -187,12 +187,12 @@ func TestEndings_SourceKnows(t *testing.T) {
 	said := web.DeepCopy()
 	said.Status = v1.PodStatus{Phase: v1.PodSucceeded, Reason: "Judged"}
 	r.Apply(said)
-	r.open()
+	r.openStore()
 	r.Start()
 	r.Run(time.Minute)
-	assert.Empty(t, running(r.Machine()))
-	assert.Equal(t, "Judged", r.status(web.UID).Reason)
-	assert.Equal(t, v1.PodSucceeded, r.status(web.UID).Phase)
+	assert.Empty(t, runningContainers(r.Machine()))
+	assert.Equal(t, "Judged", r.podStatus(web.UID).Reason)
+	assert.Equal(t, v1.PodSucceeded, r.podStatus(web.UID).Phase)
 	r.Stop()
 }
 
@@ -201,14 +201,14 @@ func TestEndings_SourceKnows(t *testing.T) {
 func TestEndings_CrashAtEveryStep(t *testing.T) {
 	for k := 1; ; k++ {
 		r := newRemembering(t)
-		web, other := pod("web", []string{"serve"}), pod("other", []string{"serve"})
+		web, other := newPod("web", []string{"serve"}), newPod("other", []string{"serve"})
 		web.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 		web.Spec.TerminationGracePeriodSeconds = new(int64(5))
 		r.Apply(web)
 		r.Apply(other)
 		r.Run(3 * time.Second)
-		before := running(r.Machine())
-		require.Equal(t, []string{"other/c0", "web/c0"}, names(before))
+		before := runningContainers(r.Machine())
+		require.Equal(t, []string{"other/c0", "web/c0"}, sortedNames(before))
 		_, err := r.Node().Evict(web.UID, node.Eviction{})
 		require.NoError(t, err)
 		from, until := r.Steps(), r.Now().Add(20*time.Second)
@@ -216,14 +216,14 @@ func TestEndings_CrashAtEveryStep(t *testing.T) {
 			r.StepUntil(until)
 		}
 		over := !r.Now().Before(until)
-		evicted := slices.Contains(r.kept(), web.UID) // Before the pod is shown to have ended.
-		r.restart()
+		evicted := slices.Contains(r.storedPods(), web.UID) // Before the pod is shown to have ended.
+		r.restartAgent()
 		r.Run(time.Minute)
-		after := running(r.Machine())
+		after := runningContainers(r.Machine())
 		assert.Equal(t, before["other/c0"], after["other/c0"])
 		if evicted {
-			assert.Equal(t, []string{"other/c0"}, names(after), "killed at step %d", k)
-			assert.Equal(t, "Evicted", r.status(web.UID).Reason)
+			assert.Equal(t, []string{"other/c0"}, sortedNames(after), "killed at step %d", k)
+			assert.Equal(t, "Evicted", r.podStatus(web.UID).Reason)
 		} else {
 			assert.Equal(t, before, after, "killed at step %d", k)
 		}
@@ -240,7 +240,7 @@ func TestEndings_CrashAtEveryStep(t *testing.T) {
 // holds if the former incarnation completed by itself or was evicted.
 func TestEnding_RefusedWhileTheFormerEnds(t *testing.T) {
 	slow := func() *v1.Pod {
-		p := pod("web", []string{"serve"})
+		p := newPod("web", []string{"serve"})
 		p.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
 		return p
 	}
@@ -275,17 +275,17 @@ func TestEnding_RefusedWhileTheFormerEnds(t *testing.T) {
 			r := newRemembering(t)
 			r.Apply(slow())
 			r.Run(3 * time.Second)
-			require.Equal(t, v1.PodRunning, r.status("uid-web").Phase)
+			require.Equal(t, v1.PodRunning, r.podStatus("uid-web").Phase)
 			test.end(r)
 			refuse(r)
 			r.Run(test.later)
 			if test.later > 0 {
-				require.Equal(t, "Failed NodeShutdown", state(r.Simulation, "uid-web"))
+				require.Equal(t, "Failed NodeShutdown", podState(r.Simulation, "uid-web"))
 			}
-			require.Equal(t, test.kept, r.kept())
-			r.restart()
+			require.Equal(t, test.kept, r.storedPods())
+			r.restartAgent()
 			r.Run(2 * time.Minute)
-			assert.Equal(t, "Running ", state(r.Simulation, "uid-web"))
+			assert.Equal(t, "Running ", podState(r.Simulation, "uid-web"))
 			r.Stop()
 		})
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// drawn returns a pod whose timeline has every element: init containers, crashes, a back-off, and probes, one of them
+// timelinePod returns a pod whose timeline has every element: init containers, crashes, a back-off, and probes, one of them
 // failing for a while.
-func drawn() *v1.Pod {
+func timelinePod() *v1.Pod {
 	always := v1.ContainerRestartPolicyAlways
-	pod := example("web", "serve")
+	pod := examplePod("web", "serve")
 	pod.Spec.InitContainers = []v1.Container{{Name: "setup", Image: "setup:1"}, {Name: "proxy", Image: "proxy:1", RestartPolicy: &always}}
 	pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}}
 	pod.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"ready"}}}, PeriodSeconds: 2}
@@ -39,7 +39,7 @@ func drawn() *v1.Pod {
 // TestTimelines: what a node records of a pod, drawn, over a crash and to its end.
 func TestTimelines(t *testing.T) {
 	s := nodetest.New(t, nodetest.Config{Timelines: true})
-	s.Apply(drawn())
+	s.Apply(timelinePod())
 	s.Run(35 * time.Second)
 	s.Crash()
 	s.Run(5 * time.Second)
@@ -123,7 +123,7 @@ events (events)
 func TestTimelines_OnlyOnRequest(t *testing.T) {
 	own := 0
 	s := nodetest.New(t, nodetest.Config{Node: node.Config{Hooks: node.Hooks{Timeline: func(types.UID, timeline.Record) { own++ }}}})
-	s.Apply(example("job", "sleep", "3"))
+	s.Apply(examplePod("job", "sleep", "3"))
 	s.Run(time.Second)
 	s.Stop()
 	assert.Empty(t, s.Timelines())
@@ -131,7 +131,7 @@ func TestTimelines_OnlyOnRequest(t *testing.T) {
 
 	first := nodetest.New(t, nodetest.Config{Timelines: true, Node: node.Config{Hooks: node.Hooks{Timeline: func(types.UID, timeline.Record) { own++ }}}})
 	before := own
-	first.Apply(example("job", "sleep", "3"))
+	first.Apply(examplePod("job", "sleep", "3"))
 	first.Run(time.Second)
 	first.Stop()
 	assert.Len(t, first.Timelines(), 1)
@@ -148,8 +148,8 @@ func TestTimelines_Saved(t *testing.T) {
 		fake := &failing{TB: t, name: "TestIt/<a>"}
 		s := nodetest.New(fake, nodetest.Config{Node: node.Config{Name: "edge"}})
 		other := s.AddNode(nodetest.Config{Node: node.Config{Name: "core"}})
-		s.Apply(example("web", "serve"))
-		other.Apply(example("db", "serve"))
+		s.Apply(examplePod("web", "serve"))
+		other.Apply(examplePod("db", "serve"))
 		s.Run(time.Second)
 		fake.failed = fails
 		other.Stop()

@@ -13,10 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// meshed is a pod with two containers and two sidecars, which all exit at once when they are
-// stopped.
-func meshed() *v1.Pod {
-	p := pod("web", []string{"serve"}, []string{"serve"})
+// sidecarPod returns a pod with two containers and two sidecars, which all exit immediately when they are stopped.
+func sidecarPod() *v1.Pod {
+	p := newPod("web", []string{"serve"}, []string{"serve"})
 	always := v1.ContainerRestartPolicyAlways
 	p.Spec.InitContainers = []v1.Container{
 		{Name: "a-mesh", Image: "mesh:1", RestartPolicy: &always, Command: []string{"serve"}},
@@ -39,7 +38,7 @@ func TestTranscript_HasTheOrderOfAnInstant(t *testing.T) {
        10s  StopSandbox
 `
 	story := func(w nodetest.Harness) {
-		w.Apply(meshed())
+		w.Apply(sidecarPod())
 		w.Run(10 * time.Second)
 		w.Delete("uid-web")
 		w.Run(time.Minute)
@@ -71,7 +70,7 @@ func TestTranscript_KillsOfOneInstantAreGroupsOfTheirOwn(t *testing.T) {
 	for seed := range uint64(20) {
 		b := nodetest.New(t, nodetest.Config{Seed: seed})
 		ignoresTERM := []string{"sh", "-c", "trap '' TERM; sleep infinity"}
-		b.Apply(pod("web", ignoresTERM, ignoresTERM))
+		b.Apply(newPod("web", ignoresTERM, ignoresTERM))
 		b.Run(10 * time.Second)
 		evict := func(grace int64) {
 			_, err := b.Node().Evict("uid-web", node.Eviction{Reason: "Evicted", Message: "by the test", GraceSeconds: &grace})

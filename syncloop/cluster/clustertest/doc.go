@@ -51,7 +51,8 @@
 // # Faults
 //
 //   - Stop and Start of a Node restart its agent while its containers keep running. Lose also reports what a
-//     control plane reports after 40 s, and EvictPods deletes the pods, as it does after 300 s. A lost node comes back with Start.
+//     control plane reports after 40 s. EvictPods deletes the pods, as the control plane does after 300 s. A lost
+//     node comes back with Start.
 //     Machine().LoseAll() between Stop and Start is the restart of a machine: its containers are gone.
 //   - A node that a client deletes while its agent runs registers again. A kubelet does not. Stop the node first.
 //   - nodes.Node("node-0").Cluster().Node() is the running node. Its Evict fails one pod as under memory pressure.
