@@ -150,12 +150,12 @@ func (a *Agent) noEvictionFlags() []string {
 func (a *Agent) AddFlags(flags ...string) { a.args = append(a.args, flags...) }
 
 // Kill ends the agent with SIGKILL, if it runs.
-func (a *Agent) Kill() { a.end(syscall.SIGKILL) }
+func (a *Agent) Kill() { a.endProcess(syscall.SIGKILL) }
 
 // Stop ends the agent in good order. Containers stay.
-func (a *Agent) Stop() { a.end(syscall.SIGTERM) }
+func (a *Agent) Stop() { a.endProcess(syscall.SIGTERM) }
 
-func (a *Agent) end(signal os.Signal) {
+func (a *Agent) endProcess(signal os.Signal) {
 	a.process.terminateAndWait(signal)
 	a.process = nil
 }

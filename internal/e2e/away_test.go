@@ -21,35 +21,36 @@ const prompt = 8 * time.Second
 // long once, but not three times in a row.
 func TestAgent_RuntimeAway(t *testing.T) {
 	t.Parallel()
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
 		var took []time.Duration
 		for len(took) < 3 && (len(took) == 0 || took[len(took)-1] >= prompt) {
-			took = append(took, s.away())
+			took = append(took, s.measureAway())
 		}
 		assert.Less(t, took[len(took)-1], prompt, "%v", took)
 	})
 }
 
-// away takes containerd away, and says how long everything takes that is owed when it is back.
-func (s *scene) away() time.Duration {
+// measureAway stops containerd for a while. It returns the time from the start of containerd until all overdue changes
+// are done.
+func (s *scene) measureAway() time.Duration {
 	s.Helper()
 	const spec = `
 terminationGracePeriodSeconds: 1
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `
-	s.pod("goes", spec)
-	s.ready("goes")
+	s.writePod("goes", spec)
+	s.awaitReady("goes")
 	s.c.Kill()
 	s.agent.Remove("goes.yaml")
-	s.pod("comes", spec)
+	s.writePod("comes", spec)
 	_ = real.Sleep(s.Context(), 1500*time.Millisecond) // Until both have failed.
 	s.c.Restart()
 	back := real.Now()
-	s.ready("comes")
-	s.gone("goes")
+	s.awaitReady("comes")
+	s.waitUntilGone("goes")
 	took := real.Now().Sub(back)
-	s.remove("comes")
+	s.removePod("comes")
 	return took
 }

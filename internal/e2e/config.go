@@ -23,11 +23,11 @@ func (c *Containerd) writeConfig() {
 	text := strings.NewReplacer(
 		"$DIR", c.Dir, "$CNI", c.plugins, "$PAUSE", c.Registry.Pause(), "$SNAPSHOTTER", chooseSnapshotter(c.Dir),
 	).Replace(configs[c.Version])
-	c.write("config.toml", text)
-	c.write("cni/10-pods.conflist", c.networkConfig())
+	c.writeFile("config.toml", text)
+	c.writeFile("cni/10-pods.conflist", c.networkConfig())
 }
 
-func (c *Containerd) write(name, text string) {
+func (c *Containerd) writeFile(name, text string) {
 	c.t.Helper()
 	if err := os.WriteFile(c.filePath(name), []byte(text), 0o600); err != nil {
 		c.t.Fatalf("e2e: %v", err)

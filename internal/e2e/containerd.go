@@ -107,10 +107,10 @@ func (c *Containerd) Conn() *grpc.ClientConn { return c.conn }
 
 // Kill ends containerd with SIGKILL, as a crash would. Shims and containers
 // stay.
-func (c *Containerd) Kill() { c.end(syscall.SIGKILL) }
+func (c *Containerd) Kill() { c.endProcess(syscall.SIGKILL) }
 
 // Stop ends containerd in good order. Shims and containers stay.
-func (c *Containerd) Stop() { c.end(syscall.SIGTERM) }
+func (c *Containerd) Stop() { c.endProcess(syscall.SIGTERM) }
 
 // Restart starts containerd, which must not run, and waits until it is ready.
 func (c *Containerd) Restart() {
@@ -189,7 +189,7 @@ func allTrue(conditions []*cri.RuntimeCondition) bool {
 	return len(conditions) > 0
 }
 
-func (c *Containerd) end(signal os.Signal) {
+func (c *Containerd) endProcess(signal os.Signal) {
 	c.process.terminateAndWait(signal)
 	c.process = nil
 }

@@ -24,7 +24,7 @@ func TestStart(t *testing.T) {
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			var dir string
-			t.Run("life", func(t *testing.T) { dir = life(t, version) })
+			t.Run("life", func(t *testing.T) { dir = runContainerd(t, version) })
 			if dir == "" {
 				return
 			}
@@ -33,13 +33,13 @@ func TestStart(t *testing.T) {
 			mounts, err := os.ReadFile("/proc/self/mounts")
 			require.NoError(t, err)
 			assert.NotContains(t, string(mounts), dir)
-			assert.Empty(t, processes(dir, "cmdline"))
-			assert.Empty(t, processes(dir, "mountinfo"))
+			assert.Empty(t, findProcesses(dir, "cmdline"))
+			assert.Empty(t, findProcesses(dir, "mountinfo"))
 		})
 	}
 }
 
-func life(t *testing.T, version e2e.Version) string {
+func runContainerd(t *testing.T, version e2e.Version) string {
 	c := e2e.Start(t, version)
 	client := cri.NewRuntimeServiceClient(c.Conn())
 	v, err := client.Version(t.Context(), &cri.VersionRequest{})
@@ -62,18 +62,18 @@ func life(t *testing.T, version e2e.Version) string {
 	require.NoError(t, err)
 	assert.Len(t, list.Items, 1)
 	c.Kill()
-	for _, pid := range processes(c.Dir, "cmdline") {
+	for _, pid := range findProcesses(c.Dir, "cmdline") {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	for _, memory := range []string{"root/io.containerd.metadata.v1.bolt", "state/io.containerd.runtime.v2.task"} {
 		_ = os.RemoveAll(filepath.Join(c.Dir, memory)) // As far as nothing is mounted on it.
 	}
-	require.NotEmpty(t, processes(c.Dir, "mountinfo"))
+	require.NotEmpty(t, findProcesses(c.Dir, "mountinfo"))
 	return c.Dir
 }
 
-// processes returns the processes whose file in /proc mentions a directory.
-func processes(dir, file string) (pids []int) {
+// findProcesses returns the processes whose file in /proc mentions a directory.
+func findProcesses(dir, file string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/" + file)
 	for _, name := range files {
 		text, _ := os.ReadFile(name) // Gone is as good as empty.

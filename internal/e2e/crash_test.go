@@ -14,12 +14,12 @@ import (
 // A container that keeps failing is started again: at once, after 10 seconds,
 // and so on; its status says so.
 func crashLoop(s *scene) {
-	s.pod("crash", `
+	s.writePod("crash", `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'exit 3']}
 `)
-	p := s.await("crash", "in CrashLoopBackOff", func(p *v1.Pod) bool {
+	p := s.awaitPod("crash", "in CrashLoopBackOff", func(p *v1.Pod) bool {
 		w := statusOf(p, "web").State.Waiting
 		return w != nil && w.Reason == "CrashLoopBackOff" && statusOf(p, "web").RestartCount == 1
 	})
@@ -27,20 +27,20 @@ containers:
 	require.NotNil(s, first)
 	assert.EqualValues(s, 3, first.ExitCode)
 	assert.Equal(s, "Error", first.Reason)
-	p = s.await("crash", "restarted twice", func(p *v1.Pod) bool {
+	p = s.awaitPod("crash", "restarted twice", func(p *v1.Pod) bool {
 		return statusOf(p, "web").RestartCount == 2 && lastExit(p, "web").ContainerID != first.ContainerID
 	})
 	second := lastExit(p, "web")
 	pause := second.StartedAt.Sub(first.FinishedAt.Time)
 	assert.GreaterOrEqual(s, pause, 9*time.Second) // Times of statuses have no fractions.
 	assert.Less(s, pause, 10*time.Second+soon)
-	assert.LessOrEqual(s, len(s.containers("crash")), 3)
-	s.remove("crash")
+	assert.LessOrEqual(s, len(s.listContainers("crash")), 3)
+	s.removePod("crash")
 }
 
 // Containers of pods that are not to be restarted end, and their pod with them.
-func never(s *scene) {
-	s.pod("never", `
+func checkNeverRestarts(s *scene) {
+	s.writePod("never", `
 restartPolicy: Never
 terminationGracePeriodSeconds: 2
 containers:
@@ -48,7 +48,7 @@ containers:
 - {name: bad, image: IMAGE, command: [sh, -c, 'echo the log says so; exit 4'], terminationMessagePolicy: FallbackToLogsOnError}
 - {name: file, image: IMAGE, command: [sh, -c, 'printf why > /tmp/why; exit 5'], terminationMessagePath: /tmp/why}
 `)
-	p := s.await("never", "failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
+	p := s.awaitPod("never", "failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
 	for name, want := range map[string]v1.ContainerStateTerminated{
 		"good": {ExitCode: 0, Reason: "Completed", Message: "done\n"},
 		"bad":  {ExitCode: 4, Reason: "Error", Message: "the log says so\n"},
@@ -61,28 +61,28 @@ containers:
 		}, name)
 		assert.Zero(s, st.RestartCount)
 	}
-	s.remove("never")
+	s.removePod("never")
 }
 
 // The kernel kills a process that takes more memory than its container may, and the status has the reason OOMKilled.
 // The container outlives the process for a moment. containerd gets the kill and the exit in any order, and until it has
 // both the reason is an ordinary one. A busy containerd may get the kill too late, but not three times.
-func oom(s *scene) {
+func checkOOMKill(s *scene) {
 	reason := ""
 	for i := 0; i < 3 && reason != "OOMKilled"; i++ {
 		name := fmt.Sprint("oom-", i)
-		s.pod(name, `
+		s.writePod(name, `
 restartPolicy: Never
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'tail /dev/zero; code=$?; sleep 2; exit $code'], resources: {limits: {memory: 16Mi}}}
 `)
-		p := s.await(name, "failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
+		p := s.awaitPod(name, "failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
 		end := statusOf(p, "web").State.Terminated
 		require.NotNil(s, end)
 		assert.EqualValues(s, 137, end.ExitCode)
 		reason = end.Reason
-		s.remove(name)
+		s.removePod(name)
 	}
 	assert.Equal(s, "OOMKilled", reason)
 }

@@ -23,7 +23,7 @@ import (
 func (a *apiClient) createWithScratch(name string, mebibytes int) {
 	a.Helper()
 	script := fmt.Sprintf("dd if=/dev/zero of=/scratch/file bs=1048576 count=%d; trap 'exit 0' TERM; sleep 100000 & wait", mebibytes)
-	code, text := a.send(http.MethodPost, "/api/v1/namespaces/default/pods", "application/json", fmt.Sprintf(
+	code, text := a.sendRequest(http.MethodPost, "/api/v1/namespaces/default/pods", "application/json", fmt.Sprintf(
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"terminationGracePeriodSeconds":2,
 		"containers":[{"name":"web","image":%q,"command":["sh","-c",%q],"volumeMounts":[{"name":"scratch","mountPath":"/scratch"}]}],
 		"volumes":[{"name":"scratch","emptyDir":{"sizeLimit":"2Mi"}}]}}`, name+"-"+e2e.NodeName, a.c.Registry.Image(), script))
@@ -33,7 +33,7 @@ func (a *apiClient) createWithScratch(name string, mebibytes int) {
 // evictedPods returns the names of the pods that are Failed with the reason Evicted, in order, or nil if the agent does
 // not answer.
 func (s *scene) evictedPods() (names []string) {
-	for name, p := range s.board.look() {
+	for name, p := range s.board.listPods() {
 		if p.Status.Phase == v1.PodFailed && p.Status.Reason == "Evicted" {
 			names = append(names, name)
 		}
@@ -45,10 +45,10 @@ func (s *scene) evictedPods() (names []string) {
 // EV-27: a filled emptyDir evicts its pod and no other. If the agent is killed while it evicts pods, the next agent
 // finishes the evictions. No other pod is lost or restarted. Evicted pods do not run again after another restart.
 func TestEviction_EV27(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
 		t.Cleanup(func() { _ = os.Remove(kubeconfig) }) // The agent of the next family writes its own.
 		client := newAPIClient(s, kubeconfig)
@@ -56,38 +56,38 @@ func TestEviction_EV27(t *testing.T) {
 		ids := map[string]string{}
 		for _, name := range others {
 			client.createWithScratch(name, 1)
-			ids[name] = statusOf(s.ready(name), "web").ContainerID
+			ids[name] = statusOf(s.awaitReady(name), "web").ContainerID
 		}
 		client.createWithScratch("full", 8)
 		want := []string{"full"}
-		s.wait("full is evicted", 3*soon, func() bool { return slices.Equal(s.evictedPods(), want) })
-		assert.Equal(t, `Usage of EmptyDir volume "scratch" exceeds the limit "2Mi". `, s.board.look()["full"].Status.Message)
-		s.wait("full has stopped", soon, func() bool { return s.still("full") })
+		s.waitFor("full is evicted", 3*soon, func() bool { return slices.Equal(s.evictedPods(), want) })
+		assert.Equal(t, `Usage of EmptyDir volume "scratch" exceeds the limit "2Mi". `, s.board.listPods()["full"].Status.Message)
+		s.waitFor("full has stopped", soon, func() bool { return s.isStopped("full") })
 
 		for _, name := range []string{"killed-0", "killed-1", "killed-2"} {
 			client.createWithScratch(name, 8)
 			want = append(want, name)
 		}
-		s.wait("an eviction begins", 3*soon, func() bool {
+		s.waitFor("an eviction begins", 3*soon, func() bool {
 			return slices.ContainsFunc(strings.Split(a.Tail(), "\n"), func(line string) bool {
 				return strings.Contains(line, "a pod is evicted") && strings.Contains(line, "killed-")
 			})
 		})
 		a.Kill()
 		a.Start()
-		s.wait("all full pods are evicted", 3*soon, func() bool { return slices.Equal(s.evictedPods(), want) })
+		s.waitFor("all full pods are evicted", 3*soon, func() bool { return slices.Equal(s.evictedPods(), want) })
 		for _, name := range want {
-			s.wait(name+" has stopped", soon, func() bool { return s.still(name) })
+			s.waitFor(name+" has stopped", soon, func() bool { return s.isStopped(name) })
 		}
 		a.Stop()
 		a.Start()
-		s.wait("the agent answers", soon, func() bool { return len(s.board.look()) == 7 })
+		s.waitFor("the agent answers", soon, func() bool { return len(s.board.listPods()) == 7 })
 		for _, name := range others {
-			assert.Equal(t, ids[name], statusOf(s.ready(name), "web").ContainerID, name)
+			assert.Equal(t, ids[name], statusOf(s.awaitReady(name), "web").ContainerID, name)
 		}
 		assert.Equal(t, want, s.evictedPods())
 		for _, name := range want {
-			assert.True(t, s.still(name), name)
+			assert.True(t, s.isStopped(name), name)
 		}
 	}, "--write-kubeconfig", kubeconfig, "--api-write", "--api-listen", e2e.FreePort(t))
 }

@@ -21,7 +21,7 @@ import (
 // has forgotten that on 2.4, and starts the container once more: what runtime/cri
 // says of it, and TestRestart excuses. 1.6 finds that it has ended.
 func TestForgotten(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	for version, want := range map[e2e.Version]cri.ContainerState{
 		e2e.Containerd2: cri.ContainerState_CONTAINER_CREATED, e2e.Containerd16: cri.ContainerState_CONTAINER_EXITED,
 	} {
@@ -31,20 +31,20 @@ func TestForgotten(t *testing.T) {
 			id := s.bareJob(dir)
 			require.NoError(t, os.Remove(filepath.Join(dir, "go")))
 			begun := make(chan error, 1)
-			go func() { begun <- s.begin(id) }()
-			s.wait("it has run", soon, func() bool { return read(dir, "runs") == "x" })
+			go func() { begun <- s.startContainer(id) }()
+			s.waitFor("it has run", soon, func() bool { return readFile(dir, "runs") == "x" })
 			s.c.Kill()
 			require.Error(t, <-begun)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 			s.c.Restart()
-			require.Equal(t, want, s.status(id).State)
+			require.Equal(t, want, s.containerStatus(id).State)
 			if want == cri.ContainerState_CONTAINER_CREATED {
-				require.NoError(t, s.begin(id))
-				s.wait("it runs again", soon, func() bool { return strings.Count(read(dir, "runs"), "x") == 2 })
+				require.NoError(t, s.startContainer(id))
+				s.waitFor("it runs again", soon, func() bool { return strings.Count(readFile(dir, "runs"), "x") == 2 })
 				return
 			}
-			assert.Zero(t, s.status(id).ExitCode)
-			require.Error(t, s.begin(id))
+			assert.Zero(t, s.containerStatus(id).ExitCode)
+			require.Error(t, s.startContainer(id))
 		})
 	}
 }
@@ -68,7 +68,7 @@ func (s *scene) slowStart() string {
 // bareJob makes a container, by bare calls, that writes down each of its runs.
 func (s *scene) bareJob(dir string) string {
 	s.Helper()
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	_, err := cri.NewImageServiceClient(s.c.Conn()).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: s.c.Registry.Image()}})
 	require.NoError(s, err)
@@ -86,8 +86,8 @@ func (s *scene) bareJob(dir string) string {
 	return c.ContainerId
 }
 
-func (s *scene) begin(id string) error {
-	ctx, cancel := s.bare()
+func (s *scene) startContainer(id string) error {
+	ctx, cancel := s.callContext()
 	defer cancel()
 	_, err := s.cri.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: id})
 	return err

@@ -14,8 +14,8 @@ import (
 // A preStop hook that does not end is not ended with the grace period: it goes on until its
 // container has stopped, which is two seconds later if that ignores TERM.
 func hookOutlastsGrace(s *scene) {
-	out := s.shared()
-	s.pod("hook-loops", `
+	out := s.sharedDir()
+	s.writePod("hook-loops", `
 terminationGracePeriodSeconds: 4
 volumes: [{name: out, hostPath: {path: OUT}}]
 containers:
@@ -25,11 +25,11 @@ containers:
   volumeMounts: [{name: out, mountPath: /out}]
   lifecycle: {preStop: {exec: {command: [sh, -c, 'while :; do date +%s >> /out/loops; sleep 0.2; done']}}}
 `, "OUT="+out)
-	s.ready("hook-loops")
+	s.awaitReady("hook-loops")
 	began := real.Now()
-	s.remove("hook-loops")
+	s.removePod("hook-loops")
 	took := real.Now().Sub(began)
-	loops := strings.Fields(read(out, "loops"))
+	loops := strings.Fields(readFile(out, "loops"))
 	require.NotEmpty(s, loops)
 	first, err := strconv.Atoi(loops[0])
 	require.NoError(s, err)
@@ -42,8 +42,8 @@ containers:
 
 // A preStop hook that sleeps ends with its container, and the pod does not wait for the rest.
 func hookEndsWithContainer(s *scene) {
-	out := s.shared()
-	s.pod("hook-sleeps", `
+	out := s.sharedDir()
+	s.writePod("hook-sleeps", `
 terminationGracePeriodSeconds: 120
 volumes: [{name: out, hostPath: {path: OUT}}]
 containers:
@@ -53,12 +53,12 @@ containers:
   volumeMounts: [{name: out, mountPath: /out}]
   lifecycle: {preStop: {sleep: {seconds: 100}}}
 `, "OUT="+out)
-	s.ready("hook-sleeps")
+	s.awaitReady("hook-sleeps")
 	began := real.Now()
 	s.agent.Remove("hook-sleeps.yaml")
 	require.NoError(s, real.Sleep(s.Context(), 2*time.Second))
-	require.Len(s, s.alive("hook-sleeps"), 1, "it waits for its hook")
-	s.exec("hook-sleeps", "web", "touch /out/end")
-	s.gone("hook-sleeps")
+	require.Len(s, s.runningContainers("hook-sleeps"), 1, "it waits for its hook")
+	s.execScript("hook-sleeps", "web", "touch /out/end")
+	s.waitUntilGone("hook-sleeps")
 	assert.Less(s, real.Now().Sub(began), 30*time.Second)
 }

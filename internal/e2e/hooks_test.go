@@ -13,8 +13,8 @@ import (
 // Hooks that run a command: postStart before the container has started, preStop
 // before TERM.
 func hooksExec(s *scene) {
-	out := s.shared()
-	s.pod("hooks", `
+	out := s.sharedDir()
+	s.writePod("hooks", `
 terminationGracePeriodSeconds: 30
 volumes: [{name: out, hostPath: {path: OUT}}]
 containers:
@@ -27,17 +27,17 @@ containers:
     preStop: {exec: {command: [sh, -c, 'sleep 0.5; echo preStop >> /out/said']}}
 - {name: after, image: IMAGE, command: [sh, -c, 'echo after >> /out/said; trap "exit 0" TERM; sleep 100000 & wait'], volumeMounts: *m}
 `, "OUT="+out)
-	s.ready("hooks")
-	s.wait("after has spoken", soon, func() bool { return strings.Count(read(out, "said"), "\n") == 1 })
-	assert.Equal(s, "postStart\nafter", read(out, "said"))
-	s.armed("hooks", "web")
-	s.remove("hooks")
-	assert.Equal(s, "postStart\nafter\npreStop\nTERM", read(out, "said"))
+	s.awaitReady("hooks")
+	s.waitFor("after has spoken", soon, func() bool { return strings.Count(readFile(out, "said"), "\n") == 1 })
+	assert.Equal(s, "postStart\nafter", readFile(out, "said"))
+	s.awaitTraps("hooks", "web")
+	s.removePod("hooks")
+	assert.Equal(s, "postStart\nafter\npreStop\nTERM", readFile(out, "said"))
 }
 
 // A postStart hook that fails kills its container.
 func hookFails(s *scene) {
-	s.pod("hook-fails", `
+	s.writePod("hook-fails", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
@@ -45,15 +45,15 @@ containers:
   command: STAY
   lifecycle: {postStart: {exec: {command: [sh, -c, 'exit 5']}}}
 `)
-	p := s.await("hook-fails", "restarted", func(p *v1.Pod) bool { return statusOf(p, "web").RestartCount > 0 })
+	p := s.awaitPod("hook-fails", "restarted", func(p *v1.Pod) bool { return statusOf(p, "web").RestartCount > 0 })
 	assert.False(s, isReady(p))
-	s.remove("hook-fails")
+	s.removePod("hook-fails")
 }
 
 // Hooks that make a request reach another pod over the network.
 func hooksHTTP(s *scene) {
-	out := s.shared()
-	s.pod("hook-target", `
+	out := s.sharedDir()
+	s.writePod("hook-target", `
 terminationGracePeriodSeconds: 2
 volumes: [{name: out, hostPath: {path: OUT}}]
 containers:
@@ -63,8 +63,8 @@ containers:
   volumeMounts: [{name: out, mountPath: /out}]
   readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
 `, "OUT="+out)
-	target := s.await("hook-target", "Ready with an address", func(p *v1.Pod) bool { return isReady(p) && p.Status.PodIP != "" })
-	s.pod("hook-http", `
+	target := s.awaitPod("hook-target", "Ready with an address", func(p *v1.Pod) bool { return isReady(p) && p.Status.PodIP != "" })
+	s.writePod("hook-http", `
 terminationGracePeriodSeconds: 30
 containers:
 - name: web
@@ -74,10 +74,10 @@ containers:
     postStart: {httpGet: {host: TARGET, port: 8080, path: '/cgi-bin/hook?postStart'}}
     preStop: {httpGet: {host: TARGET, port: 8080, path: '/cgi-bin/hook?preStop'}}
 `, "TARGET="+target.Status.PodIP)
-	s.ready("hook-http")
-	require.Equal(s, "postStart", read(out, "said"))
-	s.armed("hook-http", "web")
-	s.remove("hook-http")
-	assert.Equal(s, "postStart\npreStop", read(out, "said"))
-	s.remove("hook-target")
+	s.awaitReady("hook-http")
+	require.Equal(s, "postStart", readFile(out, "said"))
+	s.awaitTraps("hook-http", "web")
+	s.removePod("hook-http")
+	assert.Equal(s, "postStart\npreStop", readFile(out, "said"))
+	s.removePod("hook-target")
 }

@@ -12,19 +12,19 @@ import (
 // An image that is missing is waited for, and a pod runs once it is there.
 func imageAppears(s *scene) {
 	const repository = "podkeel/late"
-	s.pod("late", `
+	s.writePod("late", `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: LATE, command: STAY}
 `, "LATE="+s.c.Registry.Reference(repository))
-	s.await("late", "waiting for its image", func(p *v1.Pod) bool {
+	s.awaitPod("late", "waiting for its image", func(p *v1.Pod) bool {
 		w := statusOf(p, "web").State.Waiting
 		return w != nil && (w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff")
 	})
 	s.c.Registry.Publish(repository)
-	p := s.ready("late")
+	p := s.awaitReady("late")
 	assert.Zero(s, statusOf(p, "web").RestartCount)
-	s.remove("late")
+	s.removePod("late")
 }
 
 // A pod that is removed while its image is pulled, which takes for ever, goes at
@@ -42,13 +42,13 @@ func removedDuringPull(s *scene) {
 		return 0
 	})
 	s.Cleanup(func() { s.c.Registry.Trouble(nil); release() })
-	s.pod("slow", `
+	s.writePod("slow", `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: SLOW, command: STAY}
 `, "SLOW="+s.c.Registry.Reference(repository))
 	<-asked
-	s.remove("slow") // Which is given two minutes, while the registry gives no answer.
+	s.removePod("slow") // Which is given two minutes, while the registry gives no answer.
 	release()
-	assert.Empty(s, s.containers("slow"))
+	assert.Empty(s, s.listContainers("slow"))
 }

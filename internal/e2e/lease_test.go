@@ -27,43 +27,43 @@ import (
 // then, and never shows the sandbox. No program gives back an address that a child takes after that; TestRestart
 // excuses such an address.
 func TestLease(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	for _, version := range e2e.Versions() {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/killed,late=%t", version, late), func(t *testing.T) {
-				s, dir, made, _ := joining(t, version, late)
+				s, dir, made, _ := startSlowSandbox(t, version, late)
 				s.c.Kill()
 				require.Error(t, <-made)
 				ids := s.c.Joining()
 				require.Len(t, ids, 1)
 				s.c.Restart()
-				all, err := look(s.cri)
+				all, err := listRecords(s.cri)
 				require.NoError(t, err)
 				require.Len(t, all.sandboxes, 1)
 				require.Equal(t, ids[0], all.sandboxes[0].Id)
-				require.NoError(t, drop(t.Context(), s.cri, ids[0], soon))
-				assert.Empty(t, leases(t, s.c), "what was taken is given back")
+				require.NoError(t, removeSandbox(t.Context(), s.cri, ids[0], soon))
+				assert.Empty(t, readLeases(t, s.c), "what was taken is given back")
 				s.letGo(dir)
-				assert.Empty(t, leases(t, s.c), "so is what is taken later")
+				assert.Empty(t, readLeases(t, s.c), "so is what is taken later")
 			})
 		}
 		t.Run(string(version)+"/left", func(t *testing.T) {
-			s, dir, made, leave := joining(t, version, true)
+			s, dir, made, leave := startSlowSandbox(t, version, true)
 			ids := s.c.Joining()
 			require.Len(t, ids, 1)
 			gone := real.Now()
 			leave()
 			require.Error(t, <-made)
-			s.wait("containerd has given up", soon, func() bool { return cutOff(s.c, ids[0], []time.Time{gone}) })
-			all, err := look(s.cri)
+			s.waitFor("containerd has given up", soon, func() bool { return cutOff(s.c, ids[0], []time.Time{gone}) })
+			all, err := listRecords(s.cri)
 			require.NoError(t, err)
 			require.Empty(t, all.sandboxes)
-			require.Empty(t, leases(t, s.c))
+			require.Empty(t, readLeases(t, s.c))
 			s.letGo(dir)
-			for _, id := range leases(t, s.c) {
+			for _, id := range readLeases(t, s.c) {
 				assert.Equal(t, ids[0], id)
 			}
-			assert.Len(t, leases(t, s.c), 1)
+			assert.Len(t, readLeases(t, s.c), 1)
 			assert.False(t, cutOff(s.c, ids[0], nil), "nobody has gone")
 			assert.False(t, cutOff(s.c, ids[0], []time.Time{gone.Add(-time.Minute)}), "long ago")
 			assert.False(t, cutOff(s.c, "another", []time.Time{gone}))
@@ -77,58 +77,58 @@ func TestLease(t *testing.T) {
 // removes it, and no program gives the address back. Containerd 1.6 keeps the sandbox, so that the next removal gives
 // the address back.
 func removedHalfway(t *testing.T, version e2e.Version) {
-	s, dir, made, _ := joining(t, version, false)
+	s, dir, made, _ := startSlowSandbox(t, version, false)
 	ids := s.c.Joining()
 	require.Len(t, ids, 1)
 	s.c.Kill()
 	require.Error(t, <-made)
 	s.letGo(dir)
 	s.c.Restart()
-	require.Len(t, leases(t, s.c), 1)
+	require.Len(t, readLeases(t, s.c), 1)
 	require.NoError(t, os.WriteFile(dir+"/hold", nil, 0o600))
-	ctx, leave := s.bare()
+	ctx, leave := s.callContext()
 	t.Cleanup(leave)
 	removed := make(chan error, 1)
 	go func() {
 		_, err := s.cri.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: ids[0]}) // It stops it first.
 		removed <- err
 	}()
-	s.wait("the address is being given back", soon, func() bool { return exist(dir, "leaving") })
+	s.waitFor("the address is being given back", soon, func() bool { return fileExists(dir, "leaving") })
 	gone := real.Now()
 	leave()
 	require.Error(t, <-removed)
-	s.wait("containerd has killed the plugin", soon, func() bool {
+	s.waitFor("containerd has killed the plugin", soon, func() bool {
 		return slices.ContainsFunc(s.c.Said(ids[0]), func(line string) bool {
 			return strings.Contains(line, "failed (delete)") && strings.Contains(line, "signal: killed")
 		})
 	})
 	require.NoError(t, os.Remove(dir+"/hold"))
 	if version == e2e.Containerd16 {
-		require.NoError(t, drop(t.Context(), s.cri, ids[0], soon))
-		assert.Empty(t, leases(t, s.c))
+		require.NoError(t, removeSandbox(t.Context(), s.cri, ids[0], soon))
+		assert.Empty(t, readLeases(t, s.c))
 		return
 	}
-	s.wait("the sandbox is gone", soon, func() bool {
-		all, err := look(s.cri)
+	s.waitFor("the sandbox is gone", soon, func() bool {
+		all, err := listRecords(s.cri)
 		return err == nil && len(all.sandboxes) == 0
 	})
-	assert.Equal(t, ids, slices.Collect(maps.Values(leases(t, s.c))))
+	assert.Equal(t, ids, slices.Collect(maps.Values(readLeases(t, s.c))))
 	assert.True(t, cutOff(s.c, ids[0], []time.Time{gone}))
 	assert.False(t, cutOff(s.c, ids[0], nil), "nobody has gone")
 	assert.False(t, cutOff(s.c, ids[0], []time.Time{gone.Add(-time.Minute)}), "long ago")
 }
 
-// joining is a containerd that makes a sandbox whose address is being taken. The
-// caller of that can leave.
-func joining(t *testing.T, version e2e.Version, late bool) (s *scene, dir string, made chan error, leave func()) {
+// startSlowSandbox starts a containerd and a sandbox whose network setup takes its address and then waits. leave
+// cancels the call that creates the sandbox.
+func startSlowSandbox(t *testing.T, version e2e.Version, late bool) (s *scene, dir string, made chan error, leave func()) {
 	t.Helper()
 	s = newScene(t, e2e.Start(t, version), &e2e.Agent{})
 	dir = s.slowNetwork(late)
-	ctx, leave := s.bare()
+	ctx, leave := s.callContext()
 	t.Cleanup(leave)
 	made = make(chan error, 1)
 	go func() { made <- s.bareSandbox(ctx) }()
-	s.wait("an address is being taken", soon, func() bool { return exist(dir, "asked") })
+	s.waitFor("an address is being taken", soon, func() bool { return fileExists(dir, "asked") })
 	return s, dir, made, leave
 }
 
@@ -136,7 +136,7 @@ func joining(t *testing.T, version e2e.Version, late bool) (s *scene, dir string
 func (s *scene) letGo(dir string) {
 	s.Helper()
 	require.NoError(s, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
-	s.wait("the address was taken", soon, func() bool { return exist(dir, "done") && len(s.c.Joining()) == 0 })
+	s.waitFor("the address was taken", soon, func() bool { return fileExists(dir, "done") && len(s.c.Joining()) == 0 })
 }
 
 // cutOff reports whether the log of containerd has one of two lines. Either containerd has killed the plugin that set
@@ -163,8 +163,8 @@ func cutOff(c *e2e.Containerd, id string, gone []time.Time) bool {
 	return false
 }
 
-// leases are the sandboxes that addresses are held for, by file.
-func leases(t *testing.T, c *e2e.Containerd) map[string]string {
+// readLeases returns the sandboxes that hold an address, by the file of the address.
+func readLeases(t *testing.T, c *e2e.Containerd) map[string]string {
 	t.Helper()
 	found, err := filepath.Glob(c.Dir + "/leases/*/10.*")
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func (s *scene) bareSandbox(ctx context.Context) error {
 	return err
 }
 
-func exist(dir, name string) bool {
+func fileExists(dir, name string) bool {
 	_, err := os.Stat(filepath.Join(dir, name))
 	return err == nil
 }

@@ -25,7 +25,7 @@ type kubelet struct {
 	container string
 }
 
-func (s *scene) kubelet(uid string, strangers *strangers) *kubelet {
+func (s *scene) createKubeletRecords(uid string, strangers *strangers) *kubelet {
 	s.Helper()
 	dir := filepath.Join("/var/log/pods", "default_same-"+e2e.NodeName+"_"+uid)
 	k := &kubelet{
@@ -40,7 +40,7 @@ func (s *scene) kubelet(uid string, strangers *strangers) *kubelet {
 		_ = os.RemoveAll(dir)
 		_ = os.Remove(k.link)
 	})
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	_, err := cri.NewImageServiceClient(s.c.Conn()).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: k.image}})
 	require.NoError(s, err)
@@ -57,8 +57,8 @@ func (s *scene) kubelet(uid string, strangers *strangers) *kubelet {
 	return k
 }
 
-// untouched holds if all of it is as it was left.
-func (k *kubelet) untouched() {
+// requireUntouched requires that all records and files of the kubelet are unchanged.
+func (k *kubelet) requireUntouched() {
 	k.Helper()
 	text, err := os.ReadFile(k.log)
 	require.NoError(k, err)
@@ -68,14 +68,14 @@ func (k *kubelet) untouched() {
 	assert.Len(k, entries, 1, "nothing was written beside it")
 	_, err = os.Lstat(k.link)
 	require.NoError(k, err)
-	assert.True(k, k.present(k.image), "the image that only its container uses")
-	assert.Equal(k, cri.ContainerState_CONTAINER_CREATED, k.status(k.container).State)
+	assert.True(k, k.hasImage(k.image), "the image that only its container uses")
+	assert.Equal(k, cri.ContainerState_CONTAINER_CREATED, k.containerStatus(k.container).State)
 }
 
-// present reports whether the runtime has an image.
-func (s *scene) present(image string) bool {
+// hasImage reports whether the runtime has an image.
+func (s *scene) hasImage(image string) bool {
 	s.Helper()
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	answer, err := cri.NewImageServiceClient(s.c.Conn()).ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: image}})
 	require.NoError(s, err)
@@ -86,13 +86,13 @@ func (s *scene) present(image string) bool {
 // /var/log/containers. All three have a pod of one name, and a pod of the kubelet had the UID of an agent's pod. Each
 // agent removes only its own files, containers and images (I38, F74).
 func TestNeighbours_I38_F74_KubeletsLeftovers(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	shared := []string{"--log-dir", "/var/log/pods", "--image-max-age", "1s", "--image-min-age", "1ms"}
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		one, two := newScene(t, c, a), newScene(t, c, a.Beside(t, c, shared...))
-		strangers := one.invite()
+		strangers := one.createStrangers()
 		uid := strings.ToLower(rand.Text())
-		kubelet := one.kubelet(uid, strangers)
+		kubelet := one.createKubeletRecords(uid, strangers)
 		const spec = `
 terminationGracePeriodSeconds: 2
 containers:
@@ -100,41 +100,41 @@ containers:
 `
 		const repository = "podkeel/unused"
 		c.Registry.PublishOther(repository)
-		one.pod("same", spec, "uid: "+uid)
-		two.pod("same", spec)
+		one.writePod("same", spec, "uid: "+uid)
+		two.writePod("same", spec)
 		paths := map[*scene]string{}
 		for _, s := range []*scene{one, two} {
-			p := s.ready("same")
-			s.wait("its log can be read", soon, func() bool { return s.log("same", "web") == "here\n" })
+			p := s.awaitReady("same")
+			s.waitFor("its log can be read", soon, func() bool { return s.readLog("same", "web") == "here\n" })
 			_, id, _ := strings.Cut(statusOf(p, "web").ContainerID, "://")
-			paths[s] = filepath.Dir(filepath.Dir(s.status(id).LogPath))
+			paths[s] = filepath.Dir(filepath.Dir(s.containerStatus(id).LogPath))
 		}
 		const prefix = "/var/log/pods/default_same-" + e2e.NodeName + "_"
 		assert.Regexp(t, "^"+prefix+uid+`\.[a-z0-9]{8}$`, paths[one], "a kubelet has the usual one")
-		assert.Equal(t, prefix+string(two.board.look()["same"].UID), paths[two])
-		kubelet.untouched()
+		assert.Equal(t, prefix+string(two.board.listPods()["same"].UID), paths[two])
+		kubelet.requireUntouched()
 
-		ctx, cancel := one.bare()
+		ctx, cancel := one.callContext()
 		_, err := cri.NewImageServiceClient(c.Conn()).PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: c.Registry.Reference(repository)}})
 		cancel()
 		require.NoError(t, err)
-		require.True(t, one.present(c.Registry.Reference(repository)))
+		require.True(t, one.hasImage(c.Registry.Reference(repository)))
 		two.agent.Remove("same.yaml")
-		two.wait("its logs have gone", soon, func() bool { _, err := os.Stat(paths[two]); return os.IsNotExist(err) })
-		two.wait("an image that no container uses has gone", soon, func() bool { return !two.present(c.Registry.Reference(repository)) })
-		assert.True(t, one.present(c.Registry.Image()), "the image of the other agent's container")
-		assert.True(t, one.present(c.Registry.Pause()), "the image of all sandboxes")
-		kubelet.untouched()
-		strangers.unharmed()
+		two.waitFor("its logs have gone", soon, func() bool { _, err := os.Stat(paths[two]); return os.IsNotExist(err) })
+		two.waitFor("an image that no container uses has gone", soon, func() bool { return !two.hasImage(c.Registry.Reference(repository)) })
+		assert.True(t, one.hasImage(c.Registry.Image()), "the image of the other agent's container")
+		assert.True(t, one.hasImage(c.Registry.Pause()), "the image of all sandboxes")
+		kubelet.requireUntouched()
+		strangers.requireUnharmed()
 		assert.DirExists(t, paths[one])
-		assert.Equal(t, "here\n", one.log("same", "web"))
-		p := one.board.look()["same"]
+		assert.Equal(t, "here\n", one.readLog("same", "web"))
+		p := one.board.listPods()["same"]
 		assert.True(t, isReady(p))
 		assert.Zero(t, statusOf(p, "web").RestartCount)
 
 		one.agent.Remove("same.yaml")
-		one.wait("its logs have gone", soon, func() bool { _, err := os.Stat(paths[one]); return os.IsNotExist(err) })
-		kubelet.untouched()
-		strangers.unharmed()
+		one.waitFor("its logs have gone", soon, func() bool { _, err := os.Stat(paths[one]); return os.IsNotExist(err) })
+		kubelet.requireUntouched()
+		strangers.requireUnharmed()
 	}, shared...)
 }

@@ -57,9 +57,8 @@ func buildAgent(t *testing.T) string {
 	return agent.program
 }
 
-// families runs a test on every family of containerd, each with an agent of its
-// own.
-func families(t *testing.T, test func(t *testing.T, c *e2e.Containerd, a *e2e.Agent), flags ...string) {
+// runOnFamilies runs a test on every family of containerd. Each one has its own agent.
+func runOnFamilies(t *testing.T, test func(t *testing.T, c *e2e.Containerd, a *e2e.Agent), flags ...string) {
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			c := e2e.Start(t, version)
@@ -68,8 +67,8 @@ func families(t *testing.T, test func(t *testing.T, c *e2e.Containerd, a *e2e.Ag
 	}
 }
 
-// long skips a test that takes long, unless that is wanted.
-func long(t *testing.T) {
+// skipUnlessLong skips a test that takes long, unless -e2e is set.
+func skipUnlessLong(t *testing.T) {
 	if !*all {
 		t.Skip("takes long: go test ./internal/e2e -e2e")
 	}

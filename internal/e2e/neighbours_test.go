@@ -15,34 +15,34 @@ import (
 // Two agents on one containerd do not affect each other, even if their pods have the same names. Neither removes
 // containers of the other, and each continues when the other has exited (I38, F74).
 func TestNeighbours(t *testing.T) {
-	long(t)
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	skipUnlessLong(t)
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		one, two := newScene(t, c, a), newScene(t, c, a.Beside(t, c))
 		const spec = `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `
-		one.pod("mine", spec)
-		two.pod("yours", spec)
-		one.pod("same", spec)
-		two.pod("same", spec)
+		one.writePod("mine", spec)
+		two.writePod("yours", spec)
+		one.writePod("same", spec)
+		two.writePod("same", spec)
 		for _, s := range []*scene{one, two} {
-			s.ready("same")
+			s.awaitReady("same")
 		}
-		one.ready("mine")
-		two.ready("yours")
-		assert.Len(t, one.board.look(), 2)
-		assert.Len(t, two.board.look(), 2)
-		assert.Len(t, one.sandboxes("same"), 2)
-		mine := one.running("mine", "web").Id
+		one.awaitReady("mine")
+		two.awaitReady("yours")
+		assert.Len(t, one.board.listPods(), 2)
+		assert.Len(t, two.board.listPods(), 2)
+		assert.Len(t, one.listSandboxes("same"), 2)
+		mine := one.runningContainer("mine", "web").Id
 
-		two.remove("yours")
+		two.removePod("yours")
 		two.agent.Remove("same.yaml")
-		one.wait("one of two is left", soon, func() bool { return len(one.standing("same")) == 1 })
-		assert.Equal(t, string(one.board.look()["same"].UID), one.standing("same")[0].Metadata.Uid)
-		assert.Equal(t, mine, one.running("mine", "web").Id)
-		p := one.board.look()["same"]
+		one.waitFor("one of two is left", soon, func() bool { return len(one.readySandboxes("same")) == 1 })
+		assert.Equal(t, string(one.board.listPods()["same"].UID), one.readySandboxes("same")[0].Metadata.Uid)
+		assert.Equal(t, mine, one.runningContainer("mine", "web").Id)
+		p := one.board.listPods()["same"]
 		assert.True(t, isReady(p))
 		assert.Zero(t, statusOf(p, "web").RestartCount)
 	})
@@ -55,10 +55,10 @@ type strangers struct {
 	sandboxes, containers map[string]string // by name
 }
 
-func (s *scene) invite() *strangers {
+func (s *scene) createStrangers() *strangers {
 	s.Helper()
 	x := &strangers{scene: s, sandboxes: map[string]string{}, containers: map[string]string{}}
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	images := cri.NewImageServiceClient(s.c.Conn())
 	_, err := images.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: s.c.Registry.Image()}})
@@ -93,16 +93,16 @@ func (s *scene) invite() *strangers {
 	return x
 }
 
-// unharmed holds if they run as they did, and no agent has shown them (I38).
-func (x *strangers) unharmed() {
+// requireUnharmed requires that the strangers run as before, and that no agent lists them (I38).
+func (x *strangers) requireUnharmed() {
 	x.Helper()
-	ctx, cancel := x.bare()
+	ctx, cancel := x.callContext()
 	defer cancel()
 	for name, id := range x.sandboxes {
 		p, err := x.cri.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 		require.NoError(x, err, name)
 		assert.Equal(x, cri.PodSandboxState_SANDBOX_READY, p.Status.State, name)
-		assert.Equal(x, cri.ContainerState_CONTAINER_RUNNING, x.status(x.containers[name]).State, name)
-		assert.NotContains(x, x.board.look(), name)
+		assert.Equal(x, cri.ContainerState_CONTAINER_RUNNING, x.containerStatus(x.containers[name]).State, name)
+		assert.NotContains(x, x.board.listPods(), name)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// get asks a web server once.
-func get(address string) (string, error) {
+// getText sends one GET request to a web server and returns the body.
+func getText(address string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
@@ -42,7 +42,7 @@ func hostPort(s *scene) {
 	require.NoError(s, err)
 	_, beside, err := net.SplitHostPort(e2e.FreePort(s))
 	require.NoError(s, err)
-	s.pod("port", `
+	s.writePod("port", `
 terminationGracePeriodSeconds: 2
 initContainers:
 - name: side
@@ -58,43 +58,43 @@ containers:
   ports: [{containerPort: 8080, hostPort: PORT}]
   readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
 `, "PORT="+port, "BESIDE="+beside)
-	p := s.ready("port")
+	p := s.awaitReady("port")
 	require.NotEmpty(s, p.Status.HostIP)
-	answer, err := get(p.Status.PodIP + ":8080")
+	answer, err := getText(p.Status.PodIP + ":8080")
 	require.NoError(s, err)
 	assert.Equal(s, "served\n", answer)
-	answer, err = get(p.Status.HostIP + ":" + port)
+	answer, err = getText(p.Status.HostIP + ":" + port)
 	require.NoError(s, err)
 	assert.Equal(s, "served\n", answer)
-	answer, err = get(p.Status.HostIP + ":" + beside)
+	answer, err = getText(p.Status.HostIP + ":" + beside)
 	require.NoError(s, err, "a sidecar's")
 	assert.Equal(s, "beside\n", answer)
-	s.remove("port")
-	_, err = get(p.Status.HostIP + ":" + port)
+	s.removePod("port")
+	_, err = getText(p.Status.HostIP + ":" + port)
 	require.Error(s, err)
 }
 
 // A pod in the host's network has the host's address, and its interfaces.
 func hostNetwork(s *scene) {
-	s.pod("host-network", `
+	s.writePod("host-network", `
 hostNetwork: true
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `)
-	p := s.ready("host-network")
+	p := s.awaitReady("host-network")
 	assert.NotEmpty(s, p.Status.HostIP)
 	assert.Equal(s, p.Status.HostIP, p.Status.PodIP)
-	assert.Equal(s, cri.NamespaceMode_NODE, s.sandbox("host-network").Linux.Namespaces.Options.Network)
+	assert.Equal(s, cri.NamespaceMode_NODE, s.onlySandbox("host-network").Linux.Namespaces.Options.Network)
 	ours, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(s, err)
-	assert.Equal(s, ours, s.sh("host-network", "web", "readlink /proc/self/ns/net"))
-	s.remove("host-network")
+	assert.Equal(s, ours, s.runScript("host-network", "web", "readlink /proc/self/ns/net"))
+	s.removePod("host-network")
 }
 
 // A pod has its name, the names of its hosts file and its resolver.
-func names(s *scene) {
-	s.pod("names", `
+func checkNames(s *scene) {
+	s.writePod("names", `
 hostname: shop
 subdomain: market
 dnsPolicy: None
@@ -104,40 +104,40 @@ terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `)
-	p := s.ready("names")
-	assert.Equal(s, "shop", s.sh("names", "web", "hostname"))
-	hosts := s.sh("names", "web", "cat /etc/hosts")
-	assert.Contains(s, strings.Fields(line(hosts, p.Status.PodIP)), "shop")
-	assert.Equal(s, []string{"192.0.2.7", "seven", "seven.example.org"}, strings.Fields(line(hosts, "192.0.2.7")))
-	assert.Equal(s, "search example.org\nnameserver 192.0.2.53\noptions ndots:3", s.sh("names", "web", "cat /etc/resolv.conf"))
-	s.remove("names")
+	p := s.awaitReady("names")
+	assert.Equal(s, "shop", s.runScript("names", "web", "hostname"))
+	hosts := s.runScript("names", "web", "cat /etc/hosts")
+	assert.Contains(s, strings.Fields(lineWithWord(hosts, p.Status.PodIP)), "shop")
+	assert.Equal(s, []string{"192.0.2.7", "seven", "seven.example.org"}, strings.Fields(lineWithWord(hosts, "192.0.2.7")))
+	assert.Equal(s, "search example.org\nnameserver 192.0.2.53\noptions ndots:3", s.runScript("names", "web", "cat /etc/resolv.conf"))
+	s.removePod("names")
 }
 
 // Pods without a cluster resolve names as the host does, and with what they add.
-func resolver(s *scene) {
-	s.pod("resolver", `
+func checkResolver(s *scene) {
+	s.writePod("resolver", `
 dnsConfig: {searches: [pod.example], options: [{name: ndots, value: "2"}]}
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `)
-	s.pod("resolver-host", `
+	s.writePod("resolver-host", `
 dnsPolicy: Default
 hostNetwork: true
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `)
-	s.ready("resolver")
-	assert.Equal(s, "search host.example pod.example\nnameserver 192.0.2.1\noptions ndots:2 rotate", s.sh("resolver", "web", "cat /etc/resolv.conf"))
-	s.ready("resolver-host")
-	assert.Equal(s, "search host.example\nnameserver 192.0.2.1\noptions ndots:1 rotate", s.sh("resolver-host", "web", "cat /etc/resolv.conf"))
-	s.remove("resolver")
-	s.remove("resolver-host")
+	s.awaitReady("resolver")
+	assert.Equal(s, "search host.example pod.example\nnameserver 192.0.2.1\noptions ndots:2 rotate", s.runScript("resolver", "web", "cat /etc/resolv.conf"))
+	s.awaitReady("resolver-host")
+	assert.Equal(s, "search host.example\nnameserver 192.0.2.1\noptions ndots:1 rotate", s.runScript("resolver-host", "web", "cat /etc/resolv.conf"))
+	s.removePod("resolver")
+	s.removePod("resolver-host")
 }
 
-// line is the line of a text that begins with a word.
-func line(text, word string) string {
+// lineWithWord returns the line of a text whose first word is word.
+func lineWithWord(text, word string) string {
 	for l := range strings.Lines(text) {
 		if fields := strings.Fields(l); len(fields) > 0 && fields[0] == word {
 			return l

@@ -44,8 +44,8 @@ func awaitOOM(s *scene, name, spec string, innocentCode int32) (message string) 
 	s.Helper()
 	for i := 0; i < 3 && message == ""; i++ {
 		name := fmt.Sprintf("%s-%d", name, i)
-		s.pod(name, spec)
-		p := s.await(name, "terminated", func(p *v1.Pod) bool {
+		s.writePod(name, spec)
+		p := s.awaitPod(name, "terminated", func(p *v1.Pod) bool {
 			return p.Status.Phase == v1.PodFailed || p.Status.Phase == v1.PodSucceeded
 		})
 		innocent, victim := statusOf(p, "innocent").State.Terminated, statusOf(p, "victim").State.Terminated
@@ -55,7 +55,7 @@ func awaitOOM(s *scene, name, spec string, innocentCode int32) (message string) 
 		assert.Equal(s, innocentCode, innocent.ExitCode)
 		assert.Empty(s, innocent.Message)
 		message = victim.Message
-		s.remove(name)
+		s.removePod(name)
 	}
 	return message
 }

@@ -13,15 +13,15 @@ import (
 
 // The verbs of the agent show people what its pods are and print, and run
 // commands in them.
-func people(s *scene) {
-	s.pod("people", `
+func checkCommands(s *scene) {
+	s.writePod("people", `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'echo printed; trap "exit 0" TERM; sleep 100000 & wait']}
 `)
-	s.ready("people")
+	s.awaitReady("people")
 	const pod = "people-" + e2e.NodeName
-	s.wait("its line is read", soon, func() bool {
+	s.waitFor("its line is read", soon, func() bool {
 		out, err := s.agent.Verb("logs", pod)
 		return err == nil && out == "printed\n"
 	})
@@ -36,5 +36,5 @@ containers:
 	require.ErrorAs(s, err, &exit)
 	assert.Equal(s, 3, exit.ExitCode())
 	assert.Contains(s, out, pod+"\n")
-	s.remove("people")
+	s.removePod("people")
 }

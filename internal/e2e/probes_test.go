@@ -13,19 +13,21 @@ import (
 // A liveness probe that fails kills its container, which is started again, once,
 // in the same sandbox; another container is left alone.
 func livenessExec(s *scene) {
-	liveness(s, "exec", "exec: {command: [test, -e, /tmp/well]}", "rm /tmp/well")
+	checkLiveness(s, "exec", "exec: {command: [test, -e, /tmp/well]}", "rm /tmp/well")
 }
-func livenessHTTP(s *scene) { liveness(s, "http", "httpGet: {path: /well, port: web}", "rm /tmp/well") }
+func livenessHTTP(s *scene) {
+	checkLiveness(s, "http", "httpGet: {path: /well, port: web}", "rm /tmp/well")
+}
 
 // A server that answers a probe just now has a process for that, which may end before killall
 // comes to it.
 func livenessTCP(s *scene) {
-	liveness(s, "tcp", "tcpSocket: {port: 8080}", "killall httpd || true")
+	checkLiveness(s, "tcp", "tcpSocket: {port: 8080}", "killall httpd || true")
 }
 
-func liveness(s *scene, name, probe, breakIt string) {
+func checkLiveness(s *scene, name, probe, breakIt string) {
 	name = "liveness-" + name
-	s.pod(name, fmt.Sprintf(`
+	s.writePod(name, fmt.Sprintf(`
 terminationGracePeriodSeconds: 5
 containers:
 - name: web
@@ -35,22 +37,22 @@ containers:
   livenessProbe: {%s, initialDelaySeconds: 3, periodSeconds: 1, failureThreshold: 2, timeoutSeconds: 20}
 - {name: other, image: IMAGE, command: STAY}
 `, probe))
-	s.ready(name)
-	sandbox, other, web := s.sandbox(name).Id, s.running(name, "other").Id, s.running(name, "web").Id
-	s.fell(name, "web", breakIt)
-	p := s.await(name, "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "web").RestartCount > 0 })
+	s.awaitReady(name)
+	sandbox, other, web := s.onlySandbox(name).Id, s.runningContainer(name, "other").Id, s.runningContainer(name, "web").Id
+	s.runExitScript(name, "web", breakIt)
+	p := s.awaitPod(name, "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "web").RestartCount > 0 })
 	assert.EqualValues(s, 1, statusOf(p, "web").RestartCount)
 	require.NotNil(s, lastExit(p, "web"))
 	assert.Equal(s, "containerd://"+web, lastExit(p, "web").ContainerID)
-	assert.NotEqual(s, web, s.running(name, "web").Id)
-	assert.Equal(s, other, s.running(name, "other").Id)
-	assert.Equal(s, sandbox, s.sandbox(name).Id)
-	s.remove(name)
+	assert.NotEqual(s, web, s.runningContainer(name, "web").Id)
+	assert.Equal(s, other, s.runningContainer(name, "other").Id)
+	assert.Equal(s, sandbox, s.onlySandbox(name).Id)
+	s.removePod(name)
 }
 
 // A readiness probe says whether a container is ready, and kills nothing.
-func readiness(s *scene) {
-	s.pod("readiness", `
+func checkReadiness(s *scene) {
+	s.writePod("readiness", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
@@ -58,22 +60,22 @@ containers:
   command: [sh, -c, 'httpd -p 8080 -h /tmp; trap "exit 0" TERM; sleep 100000 & wait']
   readinessProbe: {httpGet: {path: /well, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 20}
 `)
-	p := s.await("readiness", "running", func(p *v1.Pod) bool { return statusOf(p, "web").State.Running != nil })
+	p := s.awaitPod("readiness", "running", func(p *v1.Pod) bool { return statusOf(p, "web").State.Running != nil })
 	require.False(s, isReady(p))
-	id := s.running("readiness", "web").Id
-	s.sh("readiness", "web", "touch /tmp/well")
-	s.ready("readiness")
-	s.sh("readiness", "web", "rm /tmp/well")
-	p = s.await("readiness", "not Ready any more", func(p *v1.Pod) bool { return !isReady(p) })
+	id := s.runningContainer("readiness", "web").Id
+	s.runScript("readiness", "web", "touch /tmp/well")
+	s.awaitReady("readiness")
+	s.runScript("readiness", "web", "rm /tmp/well")
+	p = s.awaitPod("readiness", "not Ready any more", func(p *v1.Pod) bool { return !isReady(p) })
 	assert.Zero(s, statusOf(p, "web").RestartCount)
-	assert.Equal(s, id, s.running("readiness", "web").Id)
-	s.remove("readiness")
+	assert.Equal(s, id, s.runningContainer("readiness", "web").Id)
+	s.removePod("readiness")
 }
 
 // Before a startup probe has succeeded a container has not started, and its other
 // probes are not made.
-func startup(s *scene) {
-	s.pod("startup", `
+func checkStartup(s *scene) {
+	s.writePod("startup", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
@@ -83,27 +85,27 @@ containers:
   livenessProbe: {exec: {command: [sh, -c, 'echo liveness >> /tmp/asked']}, periodSeconds: 1, timeoutSeconds: 20}
   readinessProbe: {exec: {command: [sh, -c, 'echo readiness >> /tmp/asked']}, periodSeconds: 1, timeoutSeconds: 20}
 `)
-	s.await("startup", "running", func(p *v1.Pod) bool { return statusOf(p, "web").State.Running != nil })
+	s.awaitPod("startup", "running", func(p *v1.Pod) bool { return statusOf(p, "web").State.Running != nil })
 	const asked = "sort /tmp/asked 2>/dev/null | uniq"
-	s.wait("asked three times", soon, func() bool {
-		return s.sh("startup", "web", "cat /tmp/asked 2>/dev/null | wc -l") >= "3"
+	s.waitFor("asked three times", soon, func() bool {
+		return s.runScript("startup", "web", "cat /tmp/asked 2>/dev/null | wc -l") >= "3"
 	})
-	assert.Equal(s, "startup", s.sh("startup", "web", asked))
-	p := s.board.look()["startup"]
+	assert.Equal(s, "startup", s.runScript("startup", "web", asked))
+	p := s.board.listPods()["startup"]
 	require.NotNil(s, statusOf(p, "web").Started)
 	assert.False(s, *statusOf(p, "web").Started)
-	s.sh("startup", "web", "touch /tmp/started")
-	p = s.ready("startup")
+	s.runScript("startup", "web", "touch /tmp/started")
+	p = s.awaitReady("startup")
 	assert.True(s, *statusOf(p, "web").Started)
-	s.wait("asked the rest", soon, func() bool {
-		return s.sh("startup", "web", asked) == "liveness\nreadiness\nstartup"
+	s.waitFor("asked the rest", soon, func() bool {
+		return s.runScript("startup", "web", asked) == "liveness\nreadiness\nstartup"
 	})
-	s.remove("startup")
+	s.removePod("startup")
 }
 
 // A startup probe that fails as often as it may kills its container.
 func startupKills(s *scene) {
-	s.pod("startup-kills", `
+	s.writePod("startup-kills", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
@@ -111,8 +113,8 @@ containers:
   command: STAY
   startupProbe: {tcpSocket: {port: 9}, periodSeconds: 1, failureThreshold: 2}
 `)
-	p := s.await("startup-kills", "restarted", func(p *v1.Pod) bool { return statusOf(p, "web").RestartCount > 0 })
+	p := s.awaitPod("startup-kills", "restarted", func(p *v1.Pod) bool { return statusOf(p, "web").RestartCount > 0 })
 	assert.False(s, isReady(p))
 	require.NotNil(s, lastExit(p, "web"))
-	s.remove("startup-kills")
+	s.removePod("startup-kills")
 }

@@ -44,9 +44,9 @@ func serveRegistryWithImages(t T) *Registry {
 		t.Fatalf("e2e: %v", err)
 	}
 	r.layer = layer
-	r.add("podkeel/busybox", "1", layer, []string{"/bin/sh"})
-	r.add("podkeel/busybox", "2", layer, []string{"/bin/sh", "-l"}) // another image of the same files
-	r.add("podkeel/pause", "1", layer, []string{"/bin/sleep", "2147483647"})
+	r.addImage("podkeel/busybox", "1", layer, []string{"/bin/sh"})
+	r.addImage("podkeel/busybox", "2", layer, []string{"/bin/sh", "-l"}) // another image of the same files
+	r.addImage("podkeel/pause", "1", layer, []string{"/bin/sleep", "2147483647"})
 	return r
 }
 
@@ -64,7 +64,7 @@ func (r *Registry) Reference(repository string) string { return r.address + "/" 
 func (r *Registry) Publish(repository string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(repository, "1", r.layer, []string{"/bin/sh"})
+	r.addImage(repository, "1", r.layer, []string{"/bin/sh"})
 }
 
 // PublishOther puts an image of its own into one more repository: with the same contents as the
@@ -72,7 +72,7 @@ func (r *Registry) Publish(repository string) {
 func (r *Registry) PublishOther(repository string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(repository, "1", r.layer, []string{"/bin/echo", repository})
+	r.addImage(repository, "1", r.layer, []string{"/bin/echo", repository})
 }
 
 // MissingImage is the reference of an image that the registry does not have.
@@ -89,7 +89,7 @@ func (r *Registry) Trouble(f func(repository string) (status int)) {
 	r.trouble = f
 }
 
-func (r *Registry) add(repository, tag string, layer []byte, command []string) {
+func (r *Registry) addImage(repository, tag string, layer []byte, command []string) {
 	manifest, blobs := makeImage(layer, command)
 	r.manifests[repository+":"+tag] = manifest
 	r.manifests[repository+"@"+manifest.digest] = manifest
@@ -107,7 +107,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	r.mu.Lock()
-	b, repository, found := r.look(path)
+	b, repository, found := r.findBlob(path)
 	trouble := r.trouble
 	r.mu.Unlock()
 	if trouble != nil && repository != "" {
@@ -128,7 +128,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (r *Registry) look(path string) (b blob, repository string, found bool) {
+func (r *Registry) findBlob(path string) (b blob, repository string, found bool) {
 	if repository, reference, ok := strings.Cut(path, "/manifests/"); ok {
 		separator := ":"
 		if strings.Contains(reference, ":") {

@@ -44,7 +44,7 @@ func newAPIClient(s *scene, kubeconfig string) *apiClient {
 		}
 		Users []struct{ User struct{ Token string } }
 	}
-	s.wait("the API is served", soon, func() bool {
+	s.waitFor("the API is served", soon, func() bool {
 		text, err := os.ReadFile(kubeconfig)
 		return err == nil && json.Unmarshal(text, &config) == nil
 	})
@@ -53,12 +53,12 @@ func newAPIClient(s *scene, kubeconfig string) *apiClient {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	s.Cleanup(transport.CloseIdleConnections)
 	a := &apiClient{scene: s, http: &http.Client{Transport: transport, Timeout: soon}, server: config.Clusters[0].Cluster.Server, token: config.Users[0].User.Token}
-	s.wait("the API is ready", soon, func() bool { code, _ := a.send(http.MethodGet, "/readyz", "", ""); return code == http.StatusOK })
+	s.waitFor("the API is ready", soon, func() bool { code, _ := a.sendRequest(http.MethodGet, "/readyz", "", ""); return code == http.StatusOK })
 	return a
 }
 
-// send sends a request and returns the status code and the body of the response.
-func (a *apiClient) send(method, path, media, body string) (code int, text string) {
+// sendRequest sends a request and returns the status code and the body of the response.
+func (a *apiClient) sendRequest(method, path, media, body string) (code int, text string) {
 	a.Helper()
 	req, err := http.NewRequestWithContext(a.Context(), method, a.server+path, strings.NewReader(body))
 	require.NoError(a, err)
@@ -74,10 +74,10 @@ func (a *apiClient) send(method, path, media, body string) (code int, text strin
 	return resp.StatusCode, string(all)
 }
 
-// resize patches the limits of the container web through pods/resize. The requests of the pod do not change.
-func (a *apiClient) resize(pod, cpu, memory string) {
+// resizePod patches the limits of the container web through pods/resize. The requests of the pod do not change.
+func (a *apiClient) resizePod(pod, cpu, memory string) {
 	a.Helper()
-	code, text := a.send(http.MethodPatch, "/api/v1/namespaces/default/pods/"+pod+"/resize", "application/strategic-merge-patch+json",
+	code, text := a.sendRequest(http.MethodPatch, "/api/v1/namespaces/default/pods/"+pod+"/resize", "application/strategic-merge-patch+json",
 		fmt.Sprintf(`{"spec":{"containers":[{"name":"web","resources":{"limits":{"cpu":%q,"memory":%q}}}]}}`, cpu, memory))
 	require.Equal(a, http.StatusOK, code, text)
 }
@@ -134,20 +134,20 @@ func (s *scene) awaitFile(path, want string, since time.Time) time.Duration {
 // limits soon after the patch. A memory limit below the memory in use is refused with the condition Error, and
 // taken when the memory is released.
 func TestResize_RZ35_RZ43(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	dir := t.TempDir()
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
 		t.Cleanup(func() { _ = os.Remove(kubeconfig) }) // The agent of the next family writes its own.
 		client := newAPIClient(s, kubeconfig)
 		name := "resized-" + e2e.NodeName
-		code, text := client.send(http.MethodPost, "/api/v1/namespaces/default/pods", "application/json", fmt.Sprintf(
+		code, text := client.sendRequest(http.MethodPost, "/api/v1/namespaces/default/pods", "application/json", fmt.Sprintf(
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q},"spec":{"terminationGracePeriodSeconds":2,"containers":[{"name":"web","image":%q,"command":["sh","-c","trap 'exit 0' TERM; sleep 100000 & wait"],"resources":{"requests":{"cpu":"100m","memory":"16Mi"},"limits":{"cpu":"500m","memory":"128Mi"}}}]}}`,
 			name, c.Registry.Image()))
 		require.Equal(t, http.StatusCreated, code, text)
-		s.ready("resized")
-		before := s.running("resized", "web")
+		s.awaitReady("resized")
+		before := s.runningContainer("resized", "web")
 		cpu := s.cgroupFile(before.Id, "cpu", "cpu.cfs_quota_us", "cpu.max")
 		memory := s.cgroupFile(before.Id, "memory", "memory.limit_in_bytes", "memory.max")
 		s.awaitFile(cpu, "50000", real.Now())
@@ -158,34 +158,34 @@ func TestResize_RZ35_RZ43(t *testing.T) {
 			bytes              int
 		}{{"1", "256Mi", "100000", 256 << 20}, {"300m", "100Mi", "30000", 100 << 20}, {"2", "100Mi", "200000", 100 << 20}, {"2", "200Mi", "200000", 200 << 20}, {"1500m", "100Mi", "150000", 100 << 20}} {
 			since := real.Now()
-			client.resize(name, r.cpu, r.memory)
+			client.resizePod(name, r.cpu, r.memory)
 			took := max(s.awaitFile(cpu, r.quota, since), s.awaitFile(memory, fmt.Sprint(r.bytes), since))
 			t.Logf("cpu %s, memory %s: %s from the patch to the cgroup", r.cpu, r.memory, took.Round(time.Millisecond))
 			assert.Less(t, took, resizeLimit)
-			s.await("resized", "resized", func(p *v1.Pod) bool {
+			s.awaitPod("resized", "resized", func(p *v1.Pod) bool {
 				actual := statusOf(p, "web").Resources
 				return actual != nil && actual.Limits.Cpu().String() == r.cpu && actual.Limits.Memory().String() == r.memory && resizeCondition(p) == nil
 			})
 		}
 
-		s.sh("resized", "web", "dd if=/dev/zero of=/dev/shm/file bs=1048576 count=50 2>/dev/null")
-		client.resize(name, "1500m", "40Mi")
-		refused := s.await("resized", "refused", func(p *v1.Pod) bool {
+		s.runScript("resized", "web", "dd if=/dev/zero of=/dev/shm/file bs=1048576 count=50 2>/dev/null")
+		client.resizePod(name, "1500m", "40Mi")
+		refused := s.awaitPod("resized", "refused", func(p *v1.Pod) bool {
 			return resizeCondition(p) != nil && resizeCondition(p).Reason == v1.PodReasonError
 		})
 		t.Logf("the condition: %s", resizeCondition(refused).Message)
 		assert.Equal(t, "100Mi", statusOf(refused, "web").Resources.Limits.Memory().String())
 		s.awaitFile(memory, fmt.Sprint(100<<20), real.Now())
-		s.sh("resized", "web", "rm /dev/shm/file")
-		client.resize(name, "1500m", "41Mi")
+		s.runScript("resized", "web", "rm /dev/shm/file")
+		client.resizePod(name, "1500m", "41Mi")
 		s.awaitFile(memory, fmt.Sprint(41<<20), real.Now())
 
-		after := s.running("resized", "web")
+		after := s.runningContainer("resized", "web")
 		assert.Equal(t, before.Id, after.Id)
 		assert.Equal(t, before.StartedAt, after.StartedAt)
-		code, text = client.send(http.MethodDelete, "/api/v1/namespaces/default/pods/"+name, "", "")
+		code, text = client.sendRequest(http.MethodDelete, "/api/v1/namespaces/default/pods/"+name, "", "")
 		require.Equal(t, http.StatusOK, code, text)
-		s.gone("resized")
+		s.waitUntilGone("resized")
 	}, "--write-kubeconfig", kubeconfig, "--api-write", "--api-listen", e2e.FreePort(t))
 }
 
@@ -201,11 +201,11 @@ func resizeCondition(pod *v1.Pod) *v1.PodCondition {
 
 // RZ-21: a changed manifest resizes its pod if the manifest has a UID. Without a UID it is another pod.
 func TestResize_RZ21_Manifest(t *testing.T) {
-	long(t)
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	skipUnlessLong(t)
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
 		write := func(name, memory string, metadata ...string) {
-			s.pod(name, `
+			s.writePod(name, `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY, resources: {requests: {cpu: 100m, memory: 16Mi}, limits: {memory: MEMORY}}}
@@ -213,18 +213,18 @@ containers:
 		}
 		write("own", "64Mi", "uid: 5f6f4c1e-0000-4000-8000-000000000001")
 		write("derived", "64Mi")
-		own, derived := s.ready("own"), s.ready("derived")
-		before := s.running("own", "web")
+		own, derived := s.awaitReady("own"), s.awaitReady("derived")
+		before := s.runningContainer("own", "web")
 		memory := s.cgroupFile(before.Id, "memory", "memory.limit_in_bytes", "memory.max")
 		since := real.Now()
 		write("own", "96Mi", "uid: 5f6f4c1e-0000-4000-8000-000000000001")
 		write("derived", "96Mi")
 		t.Logf("%s from the manifest to the cgroup", s.awaitFile(memory, fmt.Sprint(96<<20), since).Round(time.Millisecond))
-		next := s.await("derived", "replaced", func(p *v1.Pod) bool { return p.UID != derived.UID && isReady(p) })
+		next := s.awaitPod("derived", "replaced", func(p *v1.Pod) bool { return p.UID != derived.UID && isReady(p) })
 		assert.NotEqual(t, derived.UID, next.UID)
-		assert.Equal(t, own.UID, s.ready("own").UID)
-		assert.Equal(t, before.Id, s.running("own", "web").Id)
-		s.remove("own")
-		s.remove("derived")
+		assert.Equal(t, own.UID, s.awaitReady("own").UID)
+		assert.Equal(t, before.Id, s.runningContainer("own", "web").Id)
+		s.removePod("own")
+		s.removePod("derived")
 	})
 }

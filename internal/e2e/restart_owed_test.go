@@ -12,27 +12,28 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// settle waits as await does. If a sandbox that containerd cannot stop prevents the end of the wait, it calls help and
-// waits once more.
-func (r *restarts) settle(what string, missing func(map[string]*v1.Pod, truth) []string) []string {
+// waitForCalm waits until nothing is missing. If a sandbox that containerd cannot stop prevents that, it calls
+// removeStuckSandboxes and waits once more.
+func (r *restarts) waitForCalm(what string, missing func(map[string]*v1.Pod, truth) []string) []string {
 	r.Helper()
-	last, now := r.try(calm, missing)
-	if len(now) > 0 && r.help() {
-		last, now = r.try(calm, missing)
+	last, now := r.pollMissing(calm, missing)
+	if len(now) > 0 && r.removeStuckSandboxes() {
+		last, now = r.pollMissing(calm, missing)
 	}
 	if len(now) > 0 {
-		r.Fatalf("not within %s: %s:\n%s\n%v", calm, what, strings.Join(now, "\n"), r.watch.found())
+		r.Fatalf("not within %s: %s:\n%s\n%v", calm, what, strings.Join(now, "\n"), r.watch.findFaults())
 	}
 	return last
 }
 
-// help treats undesired sandboxes that containerd does not stop, as an administrator would: it kills their shims and
-// starts containerd again. It reports whether that removed them all. It stops the agent first and then makes bare
-// calls, which show the cause: if a bare call stops a sandbox, the agent failed to stop it, and help reports false.
-func (r *restarts) help() bool {
+// removeStuckSandboxes treats undesired sandboxes that containerd does not stop, as an administrator would: it kills
+// their shims and starts containerd again. It reports whether that removed them all. It stops the agent first and then
+// makes bare calls, which show the cause: if a bare call stops a sandbox, the agent failed to stop it, and
+// removeStuckSandboxes reports false.
+func (r *restarts) removeStuckSandboxes() bool {
 	r.Helper()
 	r.endAgent()
-	t, err := look(r.cri)
+	t, err := listRecords(r.cri)
 	if err != nil {
 		r.Logf("containerd does not answer: %v", err)
 		return false
@@ -40,11 +41,11 @@ func (r *restarts) help() bool {
 	var owed []string
 	ended, hangs := map[string]string{}, map[string]bool{} // by UID: a pod's other sandboxes wait for one that is not ended
 	for _, s := range t.sandboxes {
-		pod, uid := whose(s.GetLabels())
-		if r.watch.wanted(s) {
+		pod, uid := podOfLabels(s.GetLabels())
+		if r.watch.isDesired(s) {
 			continue
 		}
-		err := drop(r.Context(), r.cri, s.GetId(), soon)
+		err := removeSandbox(r.Context(), r.cri, s.GetId(), soon)
 		if err == nil {
 			ended[uid] = s.GetId()
 			continue
@@ -64,15 +65,15 @@ func (r *restarts) help() bool {
 	for _, id := range owed {
 		r.Logf("sandbox %s has a shim, which is killed: %t", id, r.c.SignalShim(id, syscall.SIGKILL))
 	}
-	r.watch.excuse(owed)
+	r.watch.excuseSandboxes(owed)
 	r.endContainerd()
 	r.c.Restart()
 	r.startAgent()
 	return true
 }
 
-// drop ends and removes a sandbox by bare calls, which have so long.
-func drop(ctx context.Context, client cri.RuntimeServiceClient, id string, within time.Duration) error {
+// removeSandbox stops and removes a sandbox with direct calls. Each call has the time limit within.
+func removeSandbox(ctx context.Context, client cri.RuntimeServiceClient, id string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	if _, err := client.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {

@@ -50,12 +50,12 @@ var steady = []shape{
 			{name: beside, image: $IMAGE, restartPolicy: Always, ` + stay + `, startupProbe: {` + fine + `, periodSeconds: 1, failureThreshold: 100, timeoutSeconds: 10}},
 			{name: last, image: $IMAGE, command: ["true"]}],
 		containers: [{name: main, image: $IMAGE, ` + stay + `, lifecycle: {postStart: {` + fine + `}}}]}`, isReady, probes},
-	{"done", job("Never", "exit 0"), hasPhase(v1.PodSucceeded), comes},
-	{"failed", job("Never", "exit 3"), hasPhase(v1.PodFailed), comes},
-	{"once", job("OnFailure", "exit 0"), hasPhase(v1.PodSucceeded), comes},
-	{"late", strings.Replace(job("Always", "sleep 100000"), "{", "{activeDeadlineSeconds: 4, ", 1), isLate, comes},
-	{"never", job("Never", "sleep 100000"), readyOrOver, stays},
-	{"crash", `{terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, command: [sh, -c, "sleep 0.5; exit 1"]}]}`, exists, comes},
+	{"done", jobSpec("Never", "exit 0"), hasPhase(v1.PodSucceeded), comes},
+	{"failed", jobSpec("Never", "exit 3"), hasPhase(v1.PodFailed), comes},
+	{"once", jobSpec("OnFailure", "exit 0"), hasPhase(v1.PodSucceeded), comes},
+	{"late", strings.Replace(jobSpec("Always", "sleep 100000"), "{", "{activeDeadlineSeconds: 4, ", 1), isLate, comes},
+	{"never", jobSpec("Never", "sleep 100000"), readyOrOver, stays},
+	{"crash", `{terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, command: [sh, -c, "sleep 0.5; exit 1"]}]}`, hasContainerStatuses, comes},
 }
 
 // churned are the shapes of the pods that come, change and go.
@@ -66,21 +66,21 @@ var churned = []shape{
 		readinessProbe: {` + fine + `, periodSeconds: 1, timeoutSeconds: 10}, livenessProbe: {` + fine + `, periodSeconds: 1, timeoutSeconds: 10},
 		lifecycle: {preStop: {` + fine + `}}}]}`, isReady, comes},
 	{"sidecar", steady[2].spec, isReady, comes},
-	{"job", job("Never", "exit 0"), isOver, comes},
-	{"crash", steady[len(steady)-1].spec, exists, comes},
+	{"job", jobSpec("Never", "exit 0"), isOver, comes},
+	{"crash", steady[len(steady)-1].spec, hasContainerStatuses, comes},
 	{"network", `{hostNetwork: true, terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, ` + stay + `}]}`, isReady, comes},
 }
 
-// job is a pod whose container writes down each of its runs: when it is, and whether
-// there was one before in the same container, whose files it finds.
-func job(policy, end string) string {
+// jobSpec returns a pod whose container records each of its runs: the time, and whether a file of an earlier run is in
+// the same container.
+func jobSpec(policy, end string) string {
 	return fmt.Sprintf(`{restartPolicy: %s, terminationGracePeriodSeconds: 1, volumes: [{name: count, hostPath: {path: $COUNT}}],
 		containers: [{name: a, image: $IMAGE, volumeMounts: [{%s}],
 			command: [sh, -c, 'echo $(cut -d" " -f1 /proc/uptime) $(cat /ran 2>/dev/null) >> /count/$GEN; echo again > /ran; %s']}]}`, policy, count, end)
 }
 
-// manifest is a pod with a word of its own.
-func (s shape) manifest(name, gen, image, counts string) string {
+// renderManifest returns the manifest of a pod with a generation as its label.
+func (s shape) renderManifest(name, gen, image, counts string) string {
 	spec := strings.NewReplacer("$IMAGE", fmt.Sprintf("%q", image), "$COUNT", fmt.Sprintf("%q", counts), "$GEN", gen).Replace(s.spec)
 	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {gen: %q}}, spec: %s}", name, gen, spec)
 }
@@ -128,7 +128,7 @@ func isLate(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodFailed && p.Status.Reason == "DeadlineExceeded"
 }
 
-func exists(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 }
+func hasContainerStatuses(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 }
 
 func hasPhase(phase v1.PodPhase) func(*v1.Pod) bool {
 	return func(p *v1.Pod) bool { return p.Status.Phase == phase }

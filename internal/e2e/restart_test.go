@@ -58,7 +58,7 @@ func TestRestart(t *testing.T) {
 			t.Parallel()
 			c := e2e.Start(t, version)
 			r := newRestarts(t, c, e2e.StartAgent(t, c, program), from)
-			r.run(*kills)
+			r.runCrashes(*kills)
 		})
 	}
 }
@@ -94,20 +94,20 @@ func newRestarts(t *testing.T, c *e2e.Containerd, a *e2e.Agent, seed uint64) *re
 	}
 }
 
-func (r *restarts) run(kills int) {
+func (r *restarts) runCrashes(kills int) {
 	for _, s := range steady {
-		r.write(s.name, s)
+		r.writePod(s.name, s)
 	}
-	r.converge("the start")
+	r.waitForDesired("the start")
 	ctx, end := context.WithCancel(r.Context())
 	group := executor.NewGroup(real)
-	group.Go(func() { r.watch.run(ctx) })
+	group.Go(func() { r.watch.pollUntilDone(ctx) })
 	defer func() { end(); group.Wait() }()
-	for i, crash := range r.crashes(kills) {
-		r.round(fmt.Sprintf("round %d, %s", i, crash.name), crash, i%often == often-1)
+	for i, crash := range r.shuffleCrashes(kills) {
+		r.crashOnce(fmt.Sprintf("round %d, %s", i, crash.name), crash, i%often == often-1)
 	}
-	r.converge("the last crash")
-	r.leave()
+	r.waitForDesired("the last crash")
+	r.removeAllPods()
 }
 
 // crash is something that goes wrong.
@@ -117,22 +117,22 @@ type crash struct {
 	reboot bool
 }
 
-// crashes are all of them, in a random order.
-func (r *restarts) crashes(kills int) (all []crash) {
+// shuffleCrashes returns all crashes in a random order.
+func (r *restarts) shuffleCrashes(kills int) (all []crash) {
 	add := func(n int, c crash) { all = append(all, slices.Repeat([]crash{c}, n)...) }
 	add(kills, crash{"the agent dies", r.killAgent, false})
 	add((kills*3+9)/10, crash{"containerd dies", r.killContainerd, false})
 	add((kills+9)/10, crash{"both die", r.killBoth, false})
-	add((kills+24)/25, crash{"the machine goes off", r.reboot, true})
+	add((kills+24)/25, crash{"the machine goes off", r.rebootMachine, true})
 	r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-// round makes one crash while pods change. Every pod that ran before and was not changed still runs, and is Ready.
-func (r *restarts) round(name string, crash crash, calm bool) {
-	before := r.identities()
+// crashOnce makes one crash while pods change. Every pod that ran before and was not changed still runs, and is Ready.
+func (r *restarts) crashOnce(name string, crash crash, calm bool) {
+	before := r.runningIDs()
 	from := real.Now()
-	r.churn(600 * time.Millisecond)
+	r.changePods(600 * time.Millisecond)
 	crash.how()
 	crashed := real.Now()
 	if !crash.reboot {
@@ -141,48 +141,48 @@ func (r *restarts) round(name string, crash crash, calm bool) {
 	back := real.Now()
 	var late []string
 	if calm || crash.reboot {
-		late = r.converge(name)
+		late = r.waitForDesired(name)
 	}
-	r.watch.settling(false)
+	r.watch.allowNotReady(false)
 	r.Logf("%s: after %s, Ready again %s, calm %s later, the last was %.200s", name, crashed.Sub(from).Round(time.Millisecond),
 		back.Sub(crashed).Round(time.Millisecond), real.Now().Sub(back).Round(time.Millisecond), late)
 	if !crash.reboot {
-		require.Equal(r, before, r.identities(), "%s: something was started again", name)
+		require.Equal(r, before, r.runningIDs(), "%s: something was started again", name)
 	}
-	require.Empty(r, r.watch.found(), name)
+	require.Empty(r, r.watch.findFaults(), name)
 }
 
 // The crashes. Pods change while something is down, too.
 
 func (r *restarts) killAgent() {
 	r.endAgent()
-	r.churn(200 * time.Millisecond)
+	r.changePods(200 * time.Millisecond)
 	r.startAgent()
 }
 
 func (r *restarts) killContainerd() {
 	r.endContainerd()
-	r.churn(300 * time.Millisecond)
+	r.changePods(300 * time.Millisecond)
 	r.c.Restart()
 }
 
 func (r *restarts) killBoth() {
 	r.eitherFirst(r.endAgent, r.endContainerd)
-	r.churn(200 * time.Millisecond)
+	r.changePods(200 * time.Millisecond)
 	r.eitherFirst(r.startAgent, r.c.Restart)
 }
 
-func (r *restarts) reboot() {
-	r.watch.settling(true)
+func (r *restarts) rebootMachine() {
+	r.watch.allowNotReady(true)
 	r.endAgent()
-	r.off = append(r.off, r.uptime())
+	r.off = append(r.off, r.readUptime())
 	r.c.Reboot()
-	r.churn(200 * time.Millisecond)
+	r.changePods(200 * time.Millisecond)
 	r.eitherFirst(r.startAgent, r.c.Restart)
 }
 
 func (r *restarts) endContainerd() {
-	r.died = append(r.died, r.uptime())
+	r.died = append(r.died, r.readUptime())
 	r.c.Kill()
 }
 
@@ -192,7 +192,7 @@ func (r *restarts) endAgent() {
 }
 
 func (r *restarts) startAgent() {
-	r.watch.started()
+	r.watch.countAgentStart()
 	r.agent.Start()
 }
 
@@ -202,56 +202,56 @@ func (r *restarts) eitherFirst(one, other func()) {
 		one, other = other, one
 	}
 	one()
-	r.pause(200 * time.Millisecond)
+	r.sleepRandom(200 * time.Millisecond)
 	other()
 }
 
-// pause is at most so long.
-func (r *restarts) pause(most time.Duration) {
+// sleepRandom sleeps for a random time below most.
+func (r *restarts) sleepRandom(most time.Duration) {
 	_ = real.Sleep(r.Context(), time.Duration(r.random.Int64N(int64(most))))
 }
 
-// churn writes, changes and removes pods for a while of at most some length.
-func (r *restarts) churn(most time.Duration) {
+// changePods writes, changes and removes pods for a random time below most.
+func (r *restarts) changePods(most time.Duration) {
 	end := real.Now().Add(time.Duration(r.random.Int64N(int64(most))))
 	for real.Now().Before(end) {
 		name := fmt.Sprintf("c%d", r.random.IntN(slots))
 		if _, there := r.want[name]; there && r.random.IntN(2) == 0 {
-			r.remove(name)
+			r.removePod(name)
 		} else {
-			r.write(name, churned[r.random.IntN(len(churned))])
+			r.writePod(name, churned[r.random.IntN(len(churned))])
 		}
-		r.pause(150 * time.Millisecond)
+		r.sleepRandom(150 * time.Millisecond)
 	}
 }
 
-func (r *restarts) write(name string, s shape) {
+func (r *restarts) writePod(name string, s shape) {
 	r.number++
 	gen, image := fmt.Sprintf("g%d", r.number), r.c.Registry.Image()
 	if r.random.IntN(2) == 0 {
 		image = r.c.Registry.NextImage()
 	}
 	r.want[name] = wanted{gen, s}
-	r.watch.wants(name, gen)
-	r.agent.Write(name+".yaml", s.manifest(name, gen, image, r.counts))
+	r.watch.setDesired(name, gen)
+	r.agent.Write(name+".yaml", s.renderManifest(name, gen, image, r.counts))
 }
 
-func (r *restarts) remove(name string) {
+func (r *restarts) removePod(name string) {
 	delete(r.want, name)
-	r.watch.wants(name, "")
+	r.watch.setDesired(name, "")
 	r.agent.Remove(name + ".yaml")
 }
 
-// identities returns the IDs of the running containers that the test does not change. It leaves out crash loops, whose
+// runningIDs returns the IDs of the running containers that the test does not change. It leaves out crash loops, whose
 // containers change by themselves.
-func (r *restarts) identities() map[string]string {
+func (r *restarts) runningIDs() map[string]string {
 	pods := map[string]bool{}
 	for _, s := range steady {
 		pods[s.name+"-"+e2e.NodeName] = true
 	}
-	t, err := look(r.cri)
+	t, err := listRecords(r.cri)
 	require.NoError(r, err)
-	ids := t.identities(pods)
+	ids := t.runningIDs(pods)
 	delete(ids, "crash-"+e2e.NodeName+"/a")
 	return ids
 }
@@ -259,7 +259,7 @@ func (r *restarts) identities() map[string]string {
 // readyAgain waits until the agent reports Ready for every running pod that the test does not change.
 func (r *restarts) readyAgain(when string) {
 	r.Helper()
-	r.await(when+": Ready again", again, func(pods map[string]*v1.Pod, _ truth) (missing []string) {
+	r.awaitNothingMissing(when+": Ready again", again, func(pods map[string]*v1.Pod, _ truth) (missing []string) {
 		for _, s := range steady {
 			if p := pods[s.name]; s.kind != comes && (p == nil || !s.settled(p)) {
 				missing = append(missing, s.name)
@@ -269,11 +269,11 @@ func (r *restarts) readyAgain(when string) {
 	})
 }
 
-// converge waits until every pod is as it ought to be and nothing else runs, and
-// returns what that had to wait for at last.
-func (r *restarts) converge(when string) []string {
+// waitForDesired waits until every pod is in its desired state and nothing else runs. It returns the last reasons why
+// it had to wait.
+func (r *restarts) waitForDesired(when string) []string {
 	r.Helper()
-	return r.settle(when+": calm", func(pods map[string]*v1.Pod, t truth) (missing []string) {
+	return r.waitForCalm(when+": calm", func(pods map[string]*v1.Pod, t truth) (missing []string) {
 		wanted := map[string]bool{}
 		for name, p := range pods {
 			wanted[string(p.UID)] = true
@@ -283,29 +283,29 @@ func (r *restarts) converge(when string) []string {
 		}
 		for name, w := range r.want {
 			if p := pods[name]; p == nil || p.Labels["gen"] != w.gen || p.DeletionTimestamp != nil || !w.shape.settled(p) {
-				missing = append(missing, fmt.Sprintf("%s, a %s of %s, is not as it ought to be: %s", name, w.shape.name, w.gen, told(p)))
+				missing = append(missing, fmt.Sprintf("%s, a %s of %s, is not as it ought to be: %s", name, w.shape.name, w.gen, describePod(p)))
 			}
 		}
-		return append(missing, t.orphans(wanted, false)...)
+		return append(missing, t.findOrphans(wanted, false)...)
 	})
 }
 
-// await waits until nothing is missing.
-func (r *restarts) await(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) {
+// awaitNothingMissing waits until nothing is missing.
+func (r *restarts) awaitNothingMissing(what string, within time.Duration, missing func(map[string]*v1.Pod, truth) []string) {
 	r.Helper()
-	if _, now := r.try(within, missing); len(now) > 0 {
-		r.Fatalf("not within %s: %s:\n%s\n%v", within, what, strings.Join(now, "\n"), r.watch.found())
+	if _, now := r.pollMissing(within, missing); len(now) > 0 {
+		r.Fatalf("not within %s: %s:\n%s\n%v", within, what, strings.Join(now, "\n"), r.watch.findFaults())
 	}
 }
 
-// try waits until nothing is missing. It returns the last list that was not empty, and the list at the end, which is
+// pollMissing waits until nothing is missing. It returns the last list that was not empty, and the list at the end, which is
 // not empty after a timeout.
-func (r *restarts) try(within time.Duration, missing func(map[string]*v1.Pod, truth) []string) (last, now []string) {
+func (r *restarts) pollMissing(within time.Duration, missing func(map[string]*v1.Pod, truth) []string) (last, now []string) {
 	for end := real.Now().Add(within); ; {
 		pods, err := r.agent.Pods()
 		var t truth
 		if err == nil {
-			t, err = look(r.cri)
+			t, err = listRecords(r.cri)
 		}
 		if now = []string{fmt.Sprint(err)}; err == nil {
 			now = missing(pods, t)
@@ -318,18 +318,18 @@ func (r *restarts) try(within time.Duration, missing func(map[string]*v1.Pod, tr
 	}
 }
 
-// leave removes all pods. Nothing of them stays, and no job has run twice.
-func (r *restarts) leave() {
+// removeAllPods removes all pods. It requires that nothing of them is left and that no job has run twice.
+func (r *restarts) removeAllPods() {
 	r.Helper()
 	for _, name := range slices.Sorted(maps.Keys(r.want)) {
-		r.remove(name)
+		r.removePod(name)
 	}
-	r.settle("the end: nothing is left", func(pods map[string]*v1.Pod, t truth) []string {
-		left := t.orphans(nil, true)
+	r.waitForCalm("the end: nothing is left", func(pods map[string]*v1.Pod, t truth) []string {
+		left := t.findOrphans(nil, true)
 		for name := range pods {
 			left = append(left, name)
 		}
-		_, held := r.leases()
+		_, held := r.remainingLeases()
 		left = append(left, held...)
 		for _, file := range []string{r.agent.State + "/pods/*", r.agent.State + "/logs/*", r.agent.State + "/ended/*", r.c.Dir + "/state/netns/*"} {
 			found, _ := filepath.Glob(file)
@@ -337,18 +337,18 @@ func (r *restarts) leave() {
 		}
 		return left
 	})
-	require.Empty(r, r.watch.found(), "the end")
-	nobodys, _ := r.leases()
+	require.Empty(r, r.watch.findFaults(), "the end")
+	nobodys, _ := r.remainingLeases()
 	for _, what := range nobodys {
 		r.Log("the agent died while an address was taken, and nobody can give it back: " + what)
 	}
 	r.Logf("what nobody wanted was gone after %s at the latest", r.watch.oldest.Round(time.Millisecond))
-	r.jobs()
+	r.checkJobs()
 }
 
-// leases returns the addresses that are still taken: those that no program can give back (TestLease), and the others.
-func (r *restarts) leases() (nobodys, left []string) {
-	for file, id := range leases(r.T, r.c) {
+// remainingLeases returns the addresses that are still taken: those that no program can give back (TestLease), and the others.
+func (r *restarts) remainingLeases() (nobodys, left []string) {
+	for file, id := range readLeases(r.T, r.c) {
 		what := fmt.Sprintf("%s is held for sandbox %s, of which containerd says:\n%s", file, id, strings.Join(r.c.Said(id), "\n"))
 		if cutOff(r.c, id, r.slain) {
 			nobodys = append(nobodys, what)
@@ -359,8 +359,8 @@ func (r *restarts) leases() (nobodys, left []string) {
 	return nobodys, left
 }
 
-// told describes a pod that is not in the desired state, for the failure message.
-func told(p *v1.Pod) string {
+// describePod describes a pod that is not in the desired state, for the failure message.
+func describePod(p *v1.Pod) string {
 	if p == nil {
 		return "there is none"
 	}

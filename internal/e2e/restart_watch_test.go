@@ -39,18 +39,18 @@ type watch struct {
 // lingers is how long a sandbox of an undesired pod may exist, whatever crashes meanwhile. Rounds take a second or two.
 const lingers = calm / 2
 
-func (w *watch) run(ctx context.Context) {
+func (w *watch) pollUntilDone(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.askAgent()
-		if t, err := look(w.cri); err == nil {
-			w.note(t.doubles()...)
-			w.age(t, real.Now())
+		if t, err := listRecords(w.cri); err == nil {
+			w.recordFaults(t.findDoubles()...)
+			w.checkAges(t, real.Now())
 		}
 		_ = real.Sleep(ctx, 50*time.Millisecond)
 	}
 }
 
-func (w *watch) note(wrong ...string) {
+func (w *watch) recordFaults(wrong ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, what := range wrong {
@@ -58,28 +58,27 @@ func (w *watch) note(wrong ...string) {
 	}
 }
 
-// wants sets the desired generation of a pod. An empty generation means that the pod is not desired.
-func (w *watch) wants(name, gen string) {
+// setDesired sets the desired generation of a pod. An empty generation means that the pod is not desired.
+func (w *watch) setDesired(name, gen string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.want[name+"-"+e2e.NodeName] = gen
 }
 
-// wanted reports whether a sandbox is of a pod as it ought to be.
-func (w *watch) wanted(s *cri.PodSandbox) bool {
+// isDesired reports whether a sandbox belongs to the desired generation of a pod.
+func (w *watch) isDesired(s *cri.PodSandbox) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wantedLocked(s)
+	return w.isDesiredLocked(s)
 }
 
-func (w *watch) wantedLocked(s *cri.PodSandbox) bool {
-	pod, _ := whose(s.GetLabels())
+func (w *watch) isDesiredLocked(s *cri.PodSandbox) bool {
+	pod, _ := podOfLabels(s.GetLabels())
 	return s.GetLabels()["gen"] == w.want[pod]
 }
 
-// excuse says that sandboxes may be there for however long: containerd does not end
-// them.
-func (w *watch) excuse(ids []string) {
+// excuseSandboxes excludes sandboxes that containerd cannot stop from the check of the age.
+func (w *watch) excuseSandboxes(ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
@@ -87,14 +86,14 @@ func (w *watch) excuse(ids []string) {
 	}
 }
 
-// age finds sandboxes of undesired pods, with all their containers, that exist for too long (I34).
-func (w *watch) age(t truth, now time.Time) {
+// checkAges finds sandboxes of undesired pods, with all their containers, that exist for too long (I34).
+func (w *watch) checkAges(t truth, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := map[string]time.Time{}
 	for _, s := range t.sandboxes {
 		id := s.GetId()
-		if !isUp(s) || w.wantedLocked(s) || w.excused[id] {
+		if !isUp(s) || w.isDesiredLocked(s) || w.excused[id] {
 			continue
 		}
 		since, known := w.orphans[id]
@@ -104,23 +103,23 @@ func (w *watch) age(t truth, now time.Time) {
 		seen[id] = since
 		w.oldest = max(w.oldest, now.Sub(since))
 		if now.Sub(since) > lingers {
-			pod, _ := whose(s.GetLabels())
+			pod, _ := podOfLabels(s.GetLabels())
 			w.linger[id] = fmt.Sprintf("sandbox %s of %s, which nobody wants, has been there for more than %s", id, pod, lingers)
 		}
 	}
 	w.orphans = seen
 }
 
-// started says that another agent runs now. Before it is started this is
-// called, and after the former has ended.
-func (w *watch) started() {
+// countAgentStart records that another agent starts. The caller must call it after the end of the former agent and
+// before the start.
+func (w *watch) countAgentStart() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.life++
 }
 
-// settling says whether every pod may be not Ready: the machine was switched off.
-func (w *watch) settling(loose bool) {
+// allowNotReady sets whether any pod may be not Ready, because the machine was switched off.
+func (w *watch) allowNotReady(loose bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.loose = loose
@@ -201,15 +200,15 @@ func (w *watch) phaseLocked(name string, p *v1.Pod) {
 	over := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 	key := string(p.UID)
 	if before := w.over[key]; before != "" && p.Status.Phase == v1.PodRunning {
-		w.wrong[fmt.Sprintf("%s was over, and runs: %s; before: %s", name, told(p), before)] = true
+		w.wrong[fmt.Sprintf("%s was over, and runs: %s; before: %s", name, describePod(p), before)] = true
 	}
 	if over && p.Spec.RestartPolicy == v1.RestartPolicyNever {
-		w.over[key] = fmt.Sprintf("agent %d, %s", w.life, told(p))
+		w.over[key] = fmt.Sprintf("agent %d, %s", w.life, describePod(p))
 	}
 }
 
-// found returns the faults so far.
-func (w *watch) found() (wrong []string) {
+// findFaults returns the faults so far.
+func (w *watch) findFaults() (wrong []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for what := range w.wrong {

@@ -22,18 +22,18 @@ import (
 // once and in order, over those that were rotated and compressed, from the oldest that
 // is left on; and who follows it sees each line once. All of it goes with the pod.
 func TestRotation_F95(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	const files = 5
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
-		s.pod("printer", `
+		s.writePod("printer", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
   image: IMAGE
   command: [sh, -c, 'trap "exit 0" TERM; for i in $(seq 1 350); do for j in $(seq 1 200); do echo $i.$j; done; sleep 0.1; done; echo over; sleep 100000 & wait']
 `)
-		uid := string(s.ready("printer").UID)
+		uid := string(s.awaitReady("printer").UID)
 		followed, ended := "", make(chan error, 1)
 		go func() {
 			var err error
@@ -42,7 +42,7 @@ containers:
 		}()
 		dir := filepath.Join(s.agent.State, "logs", "default_printer-"+e2e.NodeName+"_"+uid, "web")
 		most := 0
-		s.wait("all is printed", 3*soon, func() bool {
+		s.waitFor("all is printed", 3*soon, func() bool {
 			names, _ := os.ReadDir(dir)
 			most = max(most, len(names))
 			last, err := os.ReadFile(filepath.Join(dir, "0.log"))
@@ -56,7 +56,7 @@ containers:
 			}
 		}
 		want.WriteString("over\n")
-		rotated, got := printed(t, dir)
+		rotated, got := readRotatedLogs(t, dir)
 		t.Logf("%d bytes in %d rotated files", len(got), rotated)
 		assert.GreaterOrEqual(t, rotated, 2)
 		assert.Less(t, rotated, files)
@@ -65,21 +65,20 @@ containers:
 			require.Greater(t, len(got), 64<<10*(files-1))
 			whole = whole[max(0, len(whole)-len(got)):]
 		}
-		same(t, whole, got, "the files")
+		requireSameText(t, whole, got, "the files")
 
-		s.remove("printer")
+		s.removePod("printer")
 		assert.NoError(t, <-ended)
-		same(t, want.String(), followed, "who follows")
-		s.wait("the logs have gone", soon, func() bool {
+		requireSameText(t, want.String(), followed, "who follows")
+		s.waitFor("the logs have gone", soon, func() bool {
 			_, err := os.Stat(filepath.Dir(dir))
 			return os.IsNotExist(err)
 		})
 	}, "--log-max-size", "64Ki", "--log-max-files", fmt.Sprint(files))
 }
 
-// printed is what the container has printed, by its files in order: those that were
-// rotated come before the log itself.
-func printed(t *testing.T, dir string) (rotated int, text string) {
+// readRotatedLogs returns the number of rotated files, and the text of these files and of the log, in order.
+func readRotatedLogs(t *testing.T, dir string) (rotated int, text string) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	var names []string
@@ -114,8 +113,8 @@ func printed(t *testing.T, dir string) (rotated int, text string) {
 	return len(names), out.String()
 }
 
-// same compares long texts, and shows where they part.
-func same(t *testing.T, want, got, what string) {
+// requireSameText compares two long texts. A failure shows the first difference.
+func requireSameText(t *testing.T, want, got, what string) {
 	t.Helper()
 	if want == got {
 		return

@@ -50,8 +50,8 @@ type board struct {
 	pods map[string]*v1.Pod
 }
 
-// look is nil if the agent does not answer.
-func (b *board) look() map[string]*v1.Pod {
+// listPods returns the pods of the agent by name, or nil if the agent does not answer.
+func (b *board) listPods() map[string]*v1.Pod {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if real.Now().Sub(b.at) > glance {
@@ -77,16 +77,16 @@ func newScene(t *testing.T, c *e2e.Containerd, a *e2e.Agent) *scene {
 	return &scene{T: t, c: c, agent: a.On(t), board: &board{agent: a}, cri: cri.NewRuntimeServiceClient(c.Conn())}
 }
 
-// on is the scene as a test sees it that runs within this one.
-func (s *scene) on(t *testing.T) *scene {
+// withTest returns a copy of the scene for a subtest.
+func (s *scene) withTest(t *testing.T) *scene {
 	other := *s
 	other.T, other.agent = t, s.agent.On(t)
 	return &other
 }
 
-// pod writes a pod's manifest, and removes it when the story ends. Each further argument is either WORD=value, which
+// writePod writes a pod's manifest, and removes it when the story ends. Each further argument is either WORD=value, which
 // replaces a word of the spec, or a line of the metadata.
-func (s *scene) pod(name, spec string, more ...string) {
+func (s *scene) writePod(name, spec string, more ...string) {
 	s.Helper()
 	said := []string{"IMAGE", s.c.Registry.Image(), "NEXT", s.c.Registry.NextImage()}
 	text := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n"
@@ -95,47 +95,47 @@ func (s *scene) pod(name, spec string, more ...string) {
 			said = append(said, word, value)
 			continue
 		}
-		text += indent(m)
+		text += indentText(m)
 	}
-	text += "spec:\n" + indent(splitProcFileAtNUL.Replace(spec))
+	text += "spec:\n" + indentText(splitProcFileAtNUL.Replace(spec))
 	text = strings.NewReplacer(said...).Replace(text)
 	s.agent.Write(name+".yaml", text)
-	s.Cleanup(func() { _ = os.Remove(s.manifest(name)) }) // The story may have removed it.
+	s.Cleanup(func() { _ = os.Remove(s.manifestPath(name)) }) // The story may have removed it.
 }
 
-// indent puts a text below something.
-func indent(text string) string {
+// indentText indents a text by two spaces.
+func indentText(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }
 
-func (s *scene) manifest(name string) string {
+func (s *scene) manifestPath(name string) string {
 	return filepath.Join(s.agent.Manifests, name+".yaml")
 }
 
-// remove removes a pod's manifest and waits until nothing of it runs.
-func (s *scene) remove(name string) {
+// removePod removes a pod's manifest and waits until nothing of it runs.
+func (s *scene) removePod(name string) {
 	s.Helper()
 	s.agent.Remove(name + ".yaml")
-	s.gone(name)
+	s.waitUntilGone(name)
 }
 
-// gone waits until the agent does not list a pod, and the runtime runs no container of it.
-func (s *scene) gone(name string) {
+// waitUntilGone waits until the agent does not list a pod, and the runtime runs no container of it.
+func (s *scene) waitUntilGone(name string) {
 	s.Helper()
-	s.wait(name+" is gone", 2*soon, func() bool {
-		pods := s.board.look()
-		return pods != nil && pods[name] == nil && s.still(name)
+	s.waitFor(name+" is gone", 2*soon, func() bool {
+		pods := s.board.listPods()
+		return pods != nil && pods[name] == nil && s.isStopped(name)
 	})
 }
 
-// still reports that the runtime runs nothing of a pod.
-func (s *scene) still(name string) bool {
+// isStopped reports whether the runtime runs no container and no sandbox of a pod.
+func (s *scene) isStopped(name string) bool {
 	s.Helper()
-	return len(s.alive(name))+len(s.standing(name)) == 0
+	return len(s.runningContainers(name))+len(s.readySandboxes(name)) == 0
 }
 
-// wait waits until something holds.
-func (s *scene) wait(what string, within time.Duration, holds func() bool) {
+// waitFor waits until holds returns true. It fails the test after the time within.
+func (s *scene) waitFor(what string, within time.Duration, holds func() bool) {
 	s.Helper()
 	for end := real.Now().Add(within); !holds(); {
 		if real.Now().After(end) {
@@ -146,12 +146,12 @@ func (s *scene) wait(what string, within time.Duration, holds func() bool) {
 	}
 }
 
-// await waits until a pod is as it ought to be, and returns it.
-func (s *scene) await(name, what string, done func(*v1.Pod) bool) *v1.Pod {
+// awaitPod waits until done returns true for a pod, and returns the pod.
+func (s *scene) awaitPod(name, what string, done func(*v1.Pod) bool) *v1.Pod {
 	s.Helper()
 	var found, last *v1.Pod
 	for end := real.Now().Add(soon); found == nil; {
-		if p := s.board.look()[name]; p != nil {
+		if p := s.board.listPods()[name]; p != nil {
 			if last = p; done(p) {
 				found = p
 				break
@@ -170,10 +170,10 @@ func (s *scene) await(name, what string, done func(*v1.Pod) bool) *v1.Pod {
 	return found
 }
 
-// ready waits until a pod is Ready.
-func (s *scene) ready(name string) *v1.Pod {
+// awaitReady waits until a pod is Ready.
+func (s *scene) awaitReady(name string) *v1.Pod {
 	s.Helper()
-	return s.await(name, "Ready", isReady)
+	return s.awaitPod(name, "Ready", isReady)
 }
 
 func isReady(p *v1.Pod) bool {
@@ -204,21 +204,21 @@ func lastExit(p *v1.Pod, container string) *v1.ContainerStateTerminated {
 	return cmp.Or(st.State.Terminated, st.LastTerminationState.Terminated)
 }
 
-// bare is the context of a bare CRI call.
-func (s *scene) bare() (context.Context, context.CancelFunc) {
+// callContext returns the context of a direct CRI call.
+func (s *scene) callContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(s.Context()), soon)
 }
 
-func selector(name string) map[string]string {
+func podSelector(name string) map[string]string {
 	return map[string]string{"io.kubernetes.pod.name": name + "-" + e2e.NodeName}
 }
 
-// containers returns the containers of a pod as the runtime lists them, the first attempt first.
-func (s *scene) containers(name string) []*cri.Container {
+// listContainers returns the containers of a pod as the runtime lists them, the first attempt first.
+func (s *scene) listContainers(name string) []*cri.Container {
 	s.Helper()
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
-	list, err := s.cri.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: selector(name)}})
+	list, err := s.cri.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: podSelector(name)}})
 	require.NoError(s, err)
 	slices.SortFunc(list.Containers, func(a, b *cri.Container) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Name, b.Metadata.Name), cmp.Compare(a.Metadata.Attempt, b.Metadata.Attempt))
@@ -226,98 +226,97 @@ func (s *scene) containers(name string) []*cri.Container {
 	return list.Containers
 }
 
-// sandboxes returns the sandboxes of a pod as the runtime lists them.
-func (s *scene) sandboxes(name string) []*cri.PodSandbox {
+// listSandboxes returns the sandboxes of a pod as the runtime lists them.
+func (s *scene) listSandboxes(name string) []*cri.PodSandbox {
 	s.Helper()
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
-	list, err := s.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: selector(name)}})
+	list, err := s.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: podSelector(name)}})
 	require.NoError(s, err)
 	return list.Items
 }
 
-// alive are the containers of a pod that run.
-func (s *scene) alive(name string) []*cri.Container {
+// runningContainers returns the running containers of a pod.
+func (s *scene) runningContainers(name string) []*cri.Container {
 	s.Helper()
-	return slices.DeleteFunc(s.containers(name), func(c *cri.Container) bool {
+	return slices.DeleteFunc(s.listContainers(name), func(c *cri.Container) bool {
 		return c.State != cri.ContainerState_CONTAINER_RUNNING
 	})
 }
 
-// standing are the ready sandboxes of a name, of whichever agent.
-func (s *scene) standing(name string) []*cri.PodSandbox {
+// readySandboxes returns the ready sandboxes of a pod name, of all agents.
+func (s *scene) readySandboxes(name string) []*cri.PodSandbox {
 	s.Helper()
-	return slices.DeleteFunc(s.sandboxes(name), func(p *cri.PodSandbox) bool {
+	return slices.DeleteFunc(s.listSandboxes(name), func(p *cri.PodSandbox) bool {
 		return p.State != cri.PodSandboxState_SANDBOX_READY
 	})
 }
 
-// sandbox is the only one of a pod.
-func (s *scene) sandbox(name string) *cri.PodSandboxStatus {
+// onlySandbox returns the status of the only sandbox of a pod.
+func (s *scene) onlySandbox(name string) *cri.PodSandboxStatus {
 	s.Helper()
-	all := s.sandboxes(name)
+	all := s.listSandboxes(name)
 	require.Len(s, all, 1)
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	st, err := s.cri.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: all[0].Id})
 	require.NoError(s, err)
 	return st.Status
 }
 
-// running is the only running container of a name.
-func (s *scene) running(pod, container string) *cri.ContainerStatus {
+// runningContainer returns the status of the only running container with a name.
+func (s *scene) runningContainer(pod, container string) *cri.ContainerStatus {
 	s.Helper()
-	found := slices.DeleteFunc(s.alive(pod), func(c *cri.Container) bool { return c.Metadata.Name != container })
+	found := slices.DeleteFunc(s.runningContainers(pod), func(c *cri.Container) bool { return c.Metadata.Name != container })
 	require.Len(s, found, 1, "%s/%s", pod, container)
-	return s.status(found[0].Id)
+	return s.containerStatus(found[0].Id)
 }
 
-// status is how a container is.
-func (s *scene) status(id string) *cri.ContainerStatus {
+// containerStatus returns the status of a container.
+func (s *scene) containerStatus(id string) *cri.ContainerStatus {
 	s.Helper()
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	st, err := s.cri.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
 	require.NoError(s, err)
 	return st.Status
 }
 
-// sh runs a script in the running container of a name, and returns what it
-// prints.
-func (s *scene) sh(pod, container, script string) string {
+// runScript runs a script in the running container with a name, and returns its output.
+func (s *scene) runScript(pod, container, script string) string {
 	s.Helper()
-	res := s.exec(pod, container, script)
+	res := s.execScript(pod, container, script)
 	require.Zero(s, res.ExitCode, "%s: %s", script, res.Stderr)
 	return strings.TrimSuffix(string(res.Stdout), "\n")
 }
 
-// fell runs a script that makes the container exit. The kernel kills the shell then, possibly before the shell exits by
-// itself. So fell accepts SIGKILL as a result; the caller waits for the container's exit.
-func (s *scene) fell(pod, container, script string) {
+// runExitScript runs a script that makes the container exit. The kernel kills the shell then, possibly before the shell
+// exits by itself. So runExitScript accepts SIGKILL as a result. The caller waits for the container's exit.
+func (s *scene) runExitScript(pod, container, script string) {
 	s.Helper()
-	res := s.exec(pod, container, script)
+	res := s.execScript(pod, container, script)
 	require.Contains(s, []int32{0, 128 + int32(syscall.SIGKILL)}, res.ExitCode, "%s: %s", script, res.Stderr)
 }
 
-func (s *scene) exec(pod, container, script string) *cri.ExecSyncResponse {
+func (s *scene) execScript(pod, container, script string) *cri.ExecSyncResponse {
 	s.Helper()
-	ctx, cancel := s.bare()
+	ctx, cancel := s.callContext()
 	defer cancel()
 	res, err := s.cri.ExecSync(ctx, &cri.ExecSyncRequest{
-		ContainerId: s.running(pod, container).Id, Cmd: []string{"sh", "-c", script}, Timeout: 20,
+		ContainerId: s.runningContainer(pod, container).Id, Cmd: []string{"sh", "-c", script}, Timeout: 20,
 	})
 	require.NoError(s, err)
 	return res
 }
 
-// armed waits until the processes of containers catch or ignore SIGTERM. Before its trap is set a process would not
+// awaitTraps waits until the processes of containers catch or ignore SIGTERM. Before its trap is set a process would not
 // react to the signal, or would exit while it still starts.
-func (s *scene) armed(pod string, containers ...string) {
+func (s *scene) awaitTraps(pod string, containers ...string) {
 	s.Helper()
 	for _, c := range containers {
-		s.wait(pod+"/"+c+" heeds its trap", soon, func() bool {
+		s.waitFor(pod+"/"+c+" heeds its trap", soon, func() bool {
 			var trapped uint64
-			for line := range strings.Lines(s.sh(pod, c, "grep -E 'Sig(Ign|Cgt)' /proc/1/status")) {
+			for line := range strings.Lines(s.runScript(pod, c, "grep -E 'Sig(Ign|Cgt)' /proc/1/status")) {
 				_, mask, _ := strings.Cut(line, ":")
 				signals, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
 				require.NoError(s, err, line)
@@ -328,8 +327,8 @@ func (s *scene) armed(pod string, containers ...string) {
 	}
 }
 
-// log is what a container has printed, by the agent.
-func (s *scene) log(pod, container string) string {
+// readLog returns the log of a container from the agent.
+func (s *scene) readLog(pod, container string) string {
 	text, err := s.agent.Get("/logs/default/" + pod + "-" + e2e.NodeName + "/" + container)
 	if err != nil {
 		return err.Error()
@@ -337,12 +336,11 @@ func (s *scene) log(pod, container string) string {
 	return text
 }
 
-// shared is a directory of the host for hostPath volumes, which goes with the
-// story.
-func (s *scene) shared() string { return s.TempDir() }
+// sharedDir returns a directory of the host for hostPath volumes. It is removed when the story ends.
+func (s *scene) sharedDir() string { return s.TempDir() }
 
-// read is the text of a file, empty if there is none.
-func read(dir, name string) string {
+// readFile returns the text of a file, or "" if it does not exist.
+func readFile(dir, name string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, name))
 	return strings.TrimSuffix(string(text), "\n")
 }

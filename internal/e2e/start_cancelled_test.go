@@ -18,14 +18,14 @@ import (
 // start up, although the job has run. The next agent does not run it again, and says why the pod
 // has Failed.
 func TestStartCancelled(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			c := e2e.Start(t, version)
 			a := e2e.StartAgent(t, c, buildAgent(t))
 			s := newScene(t, c, a)
 			dir := s.slowStart()
-			s.pod("job", `
+			s.writePod("job", `
 restartPolicy: Never
 terminationGracePeriodSeconds: 1
 volumes: [{name: count, hostPath: {path: DIR}}]
@@ -40,21 +40,21 @@ containers:
   command: [sh, -c, "echo x >> /count/runs; sleep 1000"]
   volumeMounts: [{name: count, mountPath: /count}]
 `, "DIR="+dir)
-			s.wait("its init container runs", soon, func() bool { return len(s.alive("job")) == 1 })
+			s.waitFor("its init container runs", soon, func() bool { return len(s.runningContainers("job")) == 1 })
 			require.NoError(t, os.Remove(filepath.Join(dir, "go"))) // Starts from here on do not end.
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "begin"), nil, 0o600))
-			s.wait("it has run", soon, func() bool { return read(dir, "runs") == "x\n" || read(dir, "runs") == "x" })
+			s.waitFor("it has run", soon, func() bool { return readFile(dir, "runs") == "x\n" || readFile(dir, "runs") == "x" })
 			a.Kill()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 			a.Start()
-			p := s.await("job", "it has Failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
+			p := s.awaitPod("job", "it has Failed", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
 			require.Len(t, p.Status.ContainerStatuses, 1)
 			end := p.Status.ContainerStatuses[0].State.Terminated
 			require.NotNil(t, end)
 			assert.Equal(t, []any{int32(128), "StartError"}, []any{end.ExitCode, end.Reason})
 			assert.Equal(t, "the agent ended while this container was starting; it may or may not have run", end.Message)
 			assert.Equal(t, "container work: "+end.Message, p.Status.Message)
-			assert.Len(t, s.containers("job"), 2, "one init container, and one attempt of the other")
+			assert.Len(t, s.listContainers("job"), 2, "one init container, and one attempt of the other")
 		})
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 // A container has its command, arguments, directory and environment, the pod's
 // address among it; sandbox and container have the kubelet's names and labels.
-func start(s *scene) {
-	s.pod("start", `
+func checkStart(s *scene) {
+	s.writePod("start", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
@@ -32,17 +32,17 @@ containers:
   - {name: COLOUR, valueFrom: {configMapKeyRef: {name: settings, key: colour}}}
   - {name: WORD, valueFrom: {secretKeyRef: {name: password, key: word}}}
 `, "labels: {app: shop}\nannotations: {note: kept}")
-	p := s.ready("start")
-	sandbox := s.sandbox("start")
+	p := s.awaitReady("start")
+	sandbox := s.onlySandbox("start")
 	require.NotEmpty(s, p.Status.PodIP)
 	assert.Equal(s, p.Status.PodIP, sandbox.Network.Ip)
-	s.wait("it has printed", soon, func() bool { return s.log("start", "web") != "" })
-	assert.Equal(s, "hello start-n1 "+p.Status.PodIP+" 64 green sesame /tmp\n", s.log("start", "web"))
+	s.waitFor("it has printed", soon, func() bool { return s.readLog("start", "web") != "" })
+	assert.Equal(s, "hello start-n1 "+p.Status.PodIP+" 64 green sesame /tmp\n", s.readLog("start", "web"))
 
 	assert.Equal(s, &cri.PodSandboxMetadata{Name: "start-n1", Namespace: "default", Uid: string(p.UID)}, sandbox.Metadata)
 	assert.Equal(s, "shop", sandbox.Labels["app"])
 	assert.Equal(s, "kept", sandbox.Annotations["note"])
-	web := s.running("start", "web")
+	web := s.runningContainer("start", "web")
 	assert.Equal(s, &cri.ContainerMetadata{Name: "web"}, web.Metadata)
 	for _, labels := range []map[string]string{sandbox.Labels, web.Labels} {
 		assert.Equal(s, "start-n1", labels["io.kubernetes.pod.name"])
@@ -52,27 +52,27 @@ containers:
 	assert.Equal(s, "web", web.Labels["io.kubernetes.container.name"])
 	assert.Equal(s, "containerd://"+web.Id, statusOf(p, "web").ContainerID)
 	assert.WithinDuration(s, time.Unix(0, web.StartedAt), statusOf(p, "web").State.Running.StartedAt.Time, time.Second)
-	s.remove("start")
+	s.removePod("start")
 }
 
 // Logs lie where the kubelet puts them, and are to be had of the agent.
-func logs(s *scene) {
-	s.pod("logs", `
+func checkLogs(s *scene) {
+	s.writePod("logs", `
 terminationGracePeriodSeconds: 2
 containers:
 - name: web
   image: IMAGE
   command: [sh, -c, 'echo one; echo two; echo three >&2; trap "exit 0" TERM; sleep 100000 & wait']
 `)
-	p := s.ready("logs")
-	s.wait("it has printed", soon, func() bool { return strings.Count(s.log("logs", "web"), "\n") == 3 })
-	lines := strings.SplitAfter(s.log("logs", "web"), "\n")
+	p := s.awaitReady("logs")
+	s.waitFor("it has printed", soon, func() bool { return strings.Count(s.readLog("logs", "web"), "\n") == 3 })
+	lines := strings.SplitAfter(s.readLog("logs", "web"), "\n")
 	assert.ElementsMatch(s, []string{"one\n", "two\n", "three\n", ""}, lines) // of two streams, in any order
 	tail, err := s.agent.Get("/logs/default/logs-n1/web?tail=1")
 	require.NoError(s, err)
 	assert.Equal(s, lines[2], tail)
 	path := filepath.Join(s.agent.State, "logs", "default_logs-n1_"+string(p.UID), "web", "0.log")
-	assert.Equal(s, path, s.running("logs", "web").LogPath)
-	assert.Contains(s, read(filepath.Dir(path), "0.log"), " stderr F three")
-	s.remove("logs")
+	assert.Equal(s, path, s.runningContainer("logs", "web").LogPath)
+	assert.Contains(s, readFile(filepath.Dir(path), "0.log"), " stderr F three")
+	s.removePod("logs")
 }

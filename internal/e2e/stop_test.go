@@ -16,9 +16,9 @@ import (
 
 // A container that heeds TERM ends long before its grace is over, which is longer than remove
 // waits.
-func stop(s *scene) {
-	out := s.shared()
-	s.pod("stop", `
+func checkStop(s *scene) {
+	out := s.sharedDir()
+	s.writePod("stop", `
 terminationGracePeriodSeconds: 600
 volumes: [{name: out, hostPath: {path: OUT}}]
 containers:
@@ -27,40 +27,40 @@ containers:
   command: [sh, -c, 'trap "echo told > /out/said; exit 0" TERM; sleep 100000 & wait']
   volumeMounts: [{name: out, mountPath: /out}]
 `, "OUT="+out)
-	s.ready("stop")
-	s.armed("stop", "web")
-	s.remove("stop")
-	assert.Equal(s, "told", read(out, "said"))
+	s.awaitReady("stop")
+	s.awaitTraps("stop", "web")
+	s.removePod("stop")
+	assert.Equal(s, "told", readFile(out, "said"))
 }
 
 // One that does not heed it is killed when its grace is over, and not before.
-func stubborn(s *scene) {
+func checkKillAfterGrace(s *scene) {
 	const grace = 3 * time.Second
-	s.pod("stubborn", `
+	s.writePod("stubborn", `
 terminationGracePeriodSeconds: 3
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'trap "" TERM; while true; do sleep 1; done']}
 `)
-	s.ready("stubborn")
-	s.armed("stubborn", "web")
-	id := s.running("stubborn", "web").Id
+	s.awaitReady("stubborn")
+	s.awaitTraps("stubborn", "web")
+	id := s.runningContainer("stubborn", "web").Id
 	from := real.Now()
 	s.agent.Remove("stubborn.yaml")
-	ends := s.ends("stubborn")
+	ends := s.watchExits("stubborn")
 	require.Contains(s, ends, "web")
 	assert.Equal(s, id, ends["web"].Id)
 	assert.EqualValues(s, 137, ends["web"].ExitCode)
 	took := time.Unix(0, ends["web"].FinishedAt).Sub(from)
 	assert.GreaterOrEqual(s, took, grace)
 	assert.Less(s, took, grace+soon)
-	s.gone("stubborn")
+	s.waitUntilGone("stubborn")
 }
 
 // The end of a container's only process is not the only way to be stopped: the
 // signal may be another one than TERM.
 func stopSignal(s *scene) {
-	out := s.shared()
-	s.pod("signal", `
+	out := s.sharedDir()
+	s.writePod("signal", `
 terminationGracePeriodSeconds: 3
 os: {name: linux}
 volumes: [{name: out, hostPath: {path: OUT}}]
@@ -71,25 +71,25 @@ containers:
   lifecycle: {stopSignal: SIGUSR1}
   volumeMounts: [{name: out, mountPath: /out}]
 `, "OUT="+out)
-	s.ready("signal")
-	s.armed("signal", "web")
-	s.remove("signal")
+	s.awaitReady("signal")
+	s.awaitTraps("signal", "web")
+	s.removePod("signal")
 	want := "USR1"
 	if s.c.Version != e2e.Containerd2 {
 		want = "TERM" // They do not know the field.
 	}
-	assert.Equal(s, want, read(out, "said"))
+	assert.Equal(s, want, readFile(out, "said"))
 }
 
-// ends watches a pod end, and returns how each of its containers ended: while
+// watchExits watches a pod end, and returns how each of its containers ended: while
 // the pod's records last, which is not long.
-func (s *scene) ends(name string) map[string]*cri.ContainerStatus {
+func (s *scene) watchExits(name string) map[string]*cri.ContainerStatus {
 	s.Helper()
 	ends := map[string]*cri.ContainerStatus{}
-	s.wait(name+" has ended", 2*soon, func() bool {
+	s.waitFor(name+" has ended", 2*soon, func() bool {
 		runs := false
-		for _, c := range s.containers(name) {
-			ctx, cancel := s.bare()
+		for _, c := range s.listContainers(name) {
+			ctx, cancel := s.callContext()
 			st, err := s.cri.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: c.Id})
 			cancel()
 			if err != nil {
@@ -109,8 +109,8 @@ func (s *scene) ends(name string) map[string]*cri.ContainerStatus {
 // Init containers run one after the other, each once the one before has
 // succeeded, and one that fails is run again.
 func initChain(s *scene) {
-	out := s.shared()
-	s.pod("init", `
+	out := s.sharedDir()
+	s.writePod("init", `
 terminationGracePeriodSeconds: 2
 volumes: [{name: out, hostPath: {path: OUT}}]
 initContainers:
@@ -120,10 +120,10 @@ initContainers:
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'echo web >> /out/said; trap "exit 0" TERM; sleep 100000 & wait'], volumeMounts: *m}
 `, "OUT="+out)
-	p := s.ready("init")
+	p := s.awaitReady("init")
 	// It is Ready once web runs, and web speaks a moment later.
-	s.wait("web has spoken", soon, func() bool { return strings.HasSuffix(read(out, "said"), "web") })
-	assert.Equal(s, strings.Fields("one one-ends two two three web"), strings.Fields(strings.ReplaceAll(read(out, "said"), " ", "-")))
+	s.waitFor("web has spoken", soon, func() bool { return strings.HasSuffix(readFile(out, "said"), "web") })
+	assert.Equal(s, strings.Fields("one one-ends two two three web"), strings.Fields(strings.ReplaceAll(readFile(out, "said"), " ", "-")))
 	for i, restarts := range []int32{0, 1, 0} {
 		st := p.Status.InitContainerStatuses[i]
 		require.NotNil(s, st.State.Terminated)
@@ -132,13 +132,13 @@ containers:
 	}
 	require.NotNil(s, p.Status.InitContainerStatuses[1].LastTerminationState.Terminated)
 	assert.EqualValues(s, 7, p.Status.InitContainerStatuses[1].LastTerminationState.Terminated.ExitCode)
-	s.remove("init")
+	s.removePod("init")
 }
 
 // Sidecars start before what needs them and stop after it, the last one first
 // (I33).
-func sidecars(s *scene) {
-	s.pod("sidecars", `
+func checkSidecars(s *scene) {
+	s.writePod("sidecars", `
 terminationGracePeriodSeconds: 30
 initContainers:
 - {name: proxy, image: IMAGE, restartPolicy: Always, command: STAY}
@@ -147,11 +147,11 @@ initContainers:
 containers:
 - {name: web, image: IMAGE, command: [sh, -c, 'trap "sleep 1; exit 0" TERM; sleep 100000 & wait']}
 `)
-	s.ready("sidecars")
+	s.awaitReady("sidecars")
 	began := map[string]int64{}
 	var init int64 // when it ended
-	for _, c := range s.containers("sidecars") {
-		st := s.status(c.Id)
+	for _, c := range s.listContainers("sidecars") {
+		st := s.containerStatus(c.Id)
 		began[c.Metadata.Name] = st.StartedAt
 		if c.Metadata.Name == "init" {
 			init = st.FinishedAt
@@ -162,39 +162,39 @@ containers:
 	assert.Less(s, init, began["logger"])
 	assert.Less(s, began["logger"], began["web"])
 
-	s.armed("sidecars", "proxy", "logger", "web")
+	s.awaitTraps("sidecars", "proxy", "logger", "web")
 	s.agent.Remove("sidecars.yaml")
-	ends := s.ends("sidecars")
+	ends := s.watchExits("sidecars")
 	require.Contains(s, ends, "proxy")
 	for _, name := range []string{"web", "logger", "proxy"} {
 		assert.Zero(s, ends[name].GetExitCode(), "%s was killed", name)
 	}
 	assert.Less(s, ends["web"].GetFinishedAt(), ends["logger"].GetFinishedAt())
 	assert.Less(s, ends["logger"].GetFinishedAt(), ends["proxy"].GetFinishedAt())
-	s.gone("sidecars")
+	s.waitUntilGone("sidecars")
 }
 
 // The image of a pod that keeps its UID is changed: its container is replaced,
 // once, in the same sandbox.
-func update(s *scene) {
+func checkImageChange(s *scene) {
 	const spec = `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 - {name: other, image: IMAGE, command: STAY}
 `
-	s.pod("update", spec, "uid: an-update")
-	s.ready("update")
-	sandbox, web, other := s.sandbox("update"), s.running("update", "web"), s.running("update", "other")
-	s.pod("update", strings.Replace(spec, "IMAGE", "NEXT", 1), "uid: an-update")
-	p := s.await("update", "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "web").RestartCount > 0 })
+	s.writePod("update", spec, "uid: an-update")
+	s.awaitReady("update")
+	sandbox, web, other := s.onlySandbox("update"), s.runningContainer("update", "web"), s.runningContainer("update", "other")
+	s.writePod("update", strings.Replace(spec, "IMAGE", "NEXT", 1), "uid: an-update")
+	p := s.awaitPod("update", "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "web").RestartCount > 0 })
 	assert.EqualValues(s, 1, statusOf(p, "web").RestartCount)
 	assert.Zero(s, statusOf(p, "other").RestartCount)
-	after := s.running("update", "web")
+	after := s.runningContainer("update", "web")
 	assert.NotEqual(s, web.Id, after.Id)
 	assert.EqualValues(s, 1, after.Metadata.Attempt)
 	assert.NotEqual(s, web.ImageRef, after.ImageRef)
-	assert.Equal(s, other.Id, s.running("update", "other").Id)
-	assert.Equal(s, sandbox.Id, s.sandbox("update").Id)
-	s.remove("update")
+	assert.Equal(s, other.Id, s.runningContainer("update", "other").Id)
+	assert.Equal(s, sandbox.Id, s.onlySandbox("update").Id)
+	s.removePod("update")
 }

@@ -19,34 +19,34 @@ import (
 // A pod comes, is Ready with an address, and goes.
 func TestAgent_Life(t *testing.T) {
 	t.Parallel()
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
-		s.pod("web", `
+		s.writePod("web", `
 terminationGracePeriodSeconds: 2
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `)
-		s.await("web", "ready with an address", func(p *v1.Pod) bool { return isReady(p) && p.Status.PodIP != "" })
-		s.remove("web")
+		s.awaitPod("web", "ready with an address", func(p *v1.Pod) bool { return isReady(p) && p.Status.PodIP != "" })
+		s.removePod("web")
 	})
 }
 
 // stories happen side by side, on one agent.
 var stories = map[string]func(*scene){
-	"people":                people,
-	"start":                 start,
-	"logs":                  logs,
-	"stop":                  stop,
-	"stubborn":              stubborn,
+	"people":                checkCommands,
+	"start":                 checkStart,
+	"logs":                  checkLogs,
+	"stop":                  checkStop,
+	"stubborn":              checkKillAfterGrace,
 	"stopSignal":            stopSignal,
 	"initChain":             initChain,
-	"sidecars":              sidecars,
-	"update":                update,
+	"sidecars":              checkSidecars,
+	"update":                checkImageChange,
 	"livenessExec":          livenessExec,
 	"livenessHTTP":          livenessHTTP,
 	"livenessTCP":           livenessTCP,
-	"readiness":             readiness,
-	"startup":               startup,
+	"readiness":             checkReadiness,
+	"startup":               checkStartup,
 	"startupKills":          startupKills,
 	"hooksExec":             hooksExec,
 	"hookOutlastsGrace":     hookOutlastsGrace,
@@ -54,23 +54,23 @@ var stories = map[string]func(*scene){
 	"hookFails":             hookFails,
 	"hooksHTTP":             hooksHTTP,
 	"crashLoop":             crashLoop,
-	"never":                 never,
-	"oom":                   oom,
+	"never":                 checkNeverRestarts,
+	"oom":                   checkOOMKill,
 	"oomChild":              oomChild,
 	"oomPodLimit":           oomPodLimit,
 	"emptyDir":              emptyDir,
-	"configs":               configs,
+	"configs":               checkConfigVolumes,
 	"envFile":               envFile,
 	"imageVolume":           imageVolume,
 	"hostPath":              hostPath,
 	"hostPort":              hostPort,
 	"hostNetwork":           hostNetwork,
-	"names":                 names,
-	"resolver":              resolver,
-	"security":              security,
+	"names":                 checkNames,
+	"resolver":              checkResolver,
+	"security":              checkSecurityContext,
 	"nonRoot":               nonRoot,
-	"groups":                groups,
-	"resources":             resources,
+	"groups":                checkGroups,
+	"resources":             checkResources,
 	"imageAppears":          imageAppears,
 	"removedDuringPull":     removedDuringPull,
 }
@@ -78,7 +78,7 @@ var stories = map[string]func(*scene){
 // Everything that a pod may have, on real containers, beside pods of strangers,
 // which stay as they are.
 func TestStories(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	objects, host := t.TempDir(), filepath.Join(t.TempDir(), "resolv.conf")
 	require.NoError(t, os.WriteFile(host, []byte("nameserver 192.0.2.1\nsearch host.example\noptions ndots:1 rotate\n"), 0o600))
 	for name, text := range map[string]string{
@@ -90,22 +90,22 @@ func TestStories(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
+	runOnFamilies(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		all := newScene(t, c, a)
-		strangers := all.invite()
-		t.Run("stories", func(t *testing.T) { tell(t, all) })
-		strangers.unharmed()
+		strangers := all.createStrangers()
+		t.Run("stories", func(t *testing.T) { runStories(t, all) })
+		strangers.requireUnharmed()
 	}, "--objects", objects, "--resolv-conf", host, "--exec", "true")
 }
 
-// tell returns when all stories are over.
-func tell(t *testing.T, all *scene) {
+// runStories runs all stories and returns when all have ended.
+func runStories(t *testing.T, all *scene) {
 	for _, name := range slices.Sorted(maps.Keys(stories)) {
 		story := stories[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from := real.Now()
-			story(all.on(t))
+			story(all.withTest(t))
 			t.Logf("%s", real.Now().Sub(from).Round(10*time.Millisecond))
 		})
 	}

@@ -13,17 +13,17 @@ import (
 // repository without that commit, as one with a short history, skips the test and says so.
 func BuildAgentOf(t T, dir, commit string) string {
 	t.Helper()
-	top, err := git(".", "rev-parse", "--show-toplevel")
+	top, err := runGit(".", "rev-parse", "--show-toplevel")
 	if err != nil {
 		t.Skipf("e2e: the sources are in no git repository, so there is no commit %s to upgrade from: %v", commit, err)
 	}
 	top = strings.TrimSpace(top)
-	if _, err := git(top, "cat-file", "-e", commit+"^{commit}"); err != nil {
+	if _, err := runGit(top, "cat-file", "-e", commit+"^{commit}"); err != nil {
 		t.Skipf("e2e: the history of this repository lacks commit %s, from which the test upgrades", commit)
 	}
 	source, program := filepath.Join(dir, "source"), filepath.Join(dir, "agent")
 	archive := filepath.Join(dir, "source.tar")
-	if _, err := git(top, "archive", "--output", archive, commit); err != nil {
+	if _, err := runGit(top, "archive", "--output", archive, commit); err != nil {
 		t.Fatalf("e2e: %v", err)
 	}
 	if err := os.MkdirAll(source, 0o755); err != nil {
@@ -42,7 +42,7 @@ func BuildAgentOf(t T, dir, commit string) string {
 	return program
 }
 
-func git(dir string, args ...string) (string, error) {
+func runGit(dir string, args ...string) (string, error) {
 	run := exec.Command("git", append([]string{"-c", "safe.directory=*"}, args...)...)
 	run.Dir = dir
 	out, err := run.Output()

@@ -157,7 +157,7 @@ type upgrade struct {
 // logs can be read. The adopted pods behave like pods that the new version has started: they restart, write logs, and
 // are removed with their logs and volumes.
 func TestUpgrade(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	commit, err := os.ReadFile("testdata/upgrade-from")
 	require.NoError(t, err)
 	old := t.TempDir()
@@ -168,7 +168,7 @@ func TestUpgrade(t *testing.T) {
 			if now == "" {
 				before, now = e2e.BuildAgentOf(t, old, strings.TrimSpace(string(commit))), buildAgent(t)
 			}
-			newUpgrade(t, c, before).run(now)
+			newUpgrade(t, c, before).runUpgrade(now)
 		})
 	}
 }
@@ -186,7 +186,7 @@ func newUpgrade(t *testing.T, c *e2e.Containerd, program string) *upgrade {
 	var remote bytes.Buffer
 	text := strings.NewReplacer("IMAGE", c.Registry.Image(), "HOST", u.host)
 	manifest := func(name, spec string) string {
-		return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n" + indent(text.Replace(spec))
+		return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n" + indentText(text.Replace(spec))
 	}
 	for _, name := range slices.Sorted(maps.Keys(outgoing["url"])) {
 		_, _ = remote.WriteString("---\n" + manifest(name, outgoing["url"][name]))
@@ -200,22 +200,22 @@ func newUpgrade(t *testing.T, c *e2e.Containerd, program string) *upgrade {
 		a.Write(name+".yaml", manifest(name, spec))
 	}
 	for name, spec := range outgoing["api"] {
-		u.create(manifest(name+"-"+e2e.NodeName, spec)) // As the pods of files, whose names end so.
+		u.createPod(manifest(name+"-"+e2e.NodeName, spec)) // As the pods of files, whose names end so.
 	}
 	return u
 }
 
-// create creates a pod through the local API, which is there soon.
-func (u *upgrade) create(manifest string) {
+// createPod creates a pod through the local API. It retries until the API is ready.
+func (u *upgrade) createPod(manifest string) {
 	u.Helper()
-	u.wait("a pod is created", soon, func() bool {
-		code, _ := u.api(http.MethodPost, "/api/v1/namespaces/default/pods", manifest)
+	u.waitFor("a pod is created", soon, func() bool {
+		code, _ := u.callAPI(http.MethodPost, "/api/v1/namespaces/default/pods", manifest)
 		return code == http.StatusCreated
 	})
 }
 
-// api asks the local API, with the credentials of its kubeconfig.
-func (u *upgrade) api(method, path, body string) (code int, text string) {
+// callAPI sends a request to the local API, with the credentials of its kubeconfig.
+func (u *upgrade) callAPI(method, path, body string) (code int, text string) {
 	config, err := os.ReadFile(u.kubeconfig)
 	if err != nil {
 		return 0, err.Error()
@@ -244,8 +244,8 @@ func (u *upgrade) api(method, path, body string) (code int, text string) {
 	return answer.StatusCode, string(read)
 }
 
-// names are the names of all pods, as the agent has them.
-func (u *upgrade) names() (names []string) {
+// podNames returns the names of all pods, sorted.
+func (u *upgrade) podNames() (names []string) {
 	for _, pods := range outgoing {
 		names = slices.AppendSeq(names, maps.Keys(pods))
 	}
@@ -253,8 +253,8 @@ func (u *upgrade) names() (names []string) {
 	return names
 }
 
-// settled reports whether a pod is as it will stay.
-func settled(name string, p *v1.Pod) bool {
+// isSettled reports whether a pod is in its final state.
+func isSettled(name string, p *v1.Pod) bool {
 	switch {
 	case p == nil:
 		return false
@@ -277,15 +277,15 @@ func hasSandbox(p *v1.Pod) bool {
 	})
 }
 
-// settle waits until all pods are as they will stay.
-func (u *upgrade) settle(when string) map[string]*v1.Pod {
+// waitUntilSettled waits until all pods are in their final state.
+func (u *upgrade) waitUntilSettled(when string) map[string]*v1.Pod {
 	u.Helper()
 	var pods map[string]*v1.Pod
 	waits := ""
 	for end := real.Now().Add(2 * soon); ; {
-		pods, waits = u.board.look(), ""
-		for _, name := range u.names() {
-			if !settled(name, pods[name]) {
+		pods, waits = u.board.listPods(), ""
+		for _, name := range u.podNames() {
+			if !isSettled(name, pods[name]) {
 				waits += " " + name
 			}
 		}
@@ -299,10 +299,10 @@ func (u *upgrade) settle(when string) map[string]*v1.Pod {
 	}
 }
 
-// records are the sandboxes and containers of all pods, by ID, and what they are.
-func (u *upgrade) records() map[string]string {
+// listRecords returns the sandboxes and containers of all pods, by ID.
+func (u *upgrade) listRecords() map[string]string {
 	u.Helper()
-	ctx, cancel := u.bare()
+	ctx, cancel := u.callContext()
 	defer cancel()
 	all := map[string]string{}
 	sandboxes, err := u.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
@@ -318,30 +318,30 @@ func (u *upgrade) records() map[string]string {
 	return all
 }
 
-// kept are what the pods keep in their volumes, as their containers see it.
-func (u *upgrade) kept() map[string]string {
+// readVolumes returns the content of the pods' volumes, as their containers read it.
+func (u *upgrade) readVolumes() map[string]string {
 	u.Helper()
 	return map[string]string{
-		"disk":    u.sh("keeper", "main", "cat /disk/file"),
-		"memory":  u.sh("keeper", "main", "cat /memory/file; df -k /memory | tail -1 | awk '{print $2}'"),
-		"config":  u.sh("keeper", "main", "cat /config/color"),
-		"secret":  u.sh("keeper", "main", "cat /secret/password"),
-		"names":   u.sh("keeper", "main", "cat /names/name"),
-		"all":     u.sh("keeper", "main", "cat /all/color /all/password"),
-		"sub":     u.sh("keeper", "main", "touch /sub/x && ls /disk/below"),
-		"shared":  u.sh("sidecar", "main", "cat /shared/file"),
-		"remote":  u.sh("remote", "main", "cat /disk/file"),
-		"created": u.sh("created", "main", "cat /disk/file"),
+		"disk":    u.runScript("keeper", "main", "cat /disk/file"),
+		"memory":  u.runScript("keeper", "main", "cat /memory/file; df -k /memory | tail -1 | awk '{print $2}'"),
+		"config":  u.runScript("keeper", "main", "cat /config/color"),
+		"secret":  u.runScript("keeper", "main", "cat /secret/password"),
+		"names":   u.runScript("keeper", "main", "cat /names/name"),
+		"all":     u.runScript("keeper", "main", "cat /all/color /all/password"),
+		"sub":     u.runScript("keeper", "main", "touch /sub/x && ls /disk/below"),
+		"shared":  u.runScript("sidecar", "main", "cat /shared/file"),
+		"remote":  u.runScript("remote", "main", "cat /disk/file"),
+		"created": u.runScript("created", "main", "cat /disk/file"),
 	}
 }
 
-// logs are the logs of all containers, those before a restart included, as the agent reads them.
-func (u *upgrade) logs(pods map[string]*v1.Pod) map[string]string {
+// readLogs returns the logs of all containers, including the logs from before a restart, as the agent reads them.
+func (u *upgrade) readLogs(pods map[string]*v1.Pod) map[string]string {
 	u.Helper()
 	all := map[string]string{}
 	for name, p := range pods {
 		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-			all[name+"/"+c.Name] = u.log(name, c.Name)
+			all[name+"/"+c.Name] = u.readLog(name, c.Name)
 		}
 	}
 	text, err := u.agent.Get("/logs/default/" + pods["again"].Name + "/main?previous=true")
@@ -350,12 +350,12 @@ func (u *upgrade) logs(pods map[string]*v1.Pod) map[string]string {
 	return all
 }
 
-// shown is the status of a pod, line by line, without what a restarted agent cannot know: when a
+// comparableStatus is the status of a pod, line by line, without what a restarted agent cannot know: when a
 // condition changed, and to the second when an earlier agent first saw the pod (for the new agent
 // that is the creation of its sandbox). New since the commit that the test upgrades from are the reason of
 // PodReadyToStartContainers, empty resources of containers without requests and limits, and the volume mounts and
 // the user of containers.
-func shown(t *testing.T, p *v1.Pod) []string {
+func comparableStatus(t *testing.T, p *v1.Pod) []string {
 	t.Helper()
 	status := p.Status.DeepCopy()
 	for i := range status.Conditions {
@@ -380,31 +380,31 @@ func shown(t *testing.T, p *v1.Pod) []string {
 	return strings.Split(string(text), "\n")
 }
 
-func (u *upgrade) run(program string) {
-	pods := u.settle("before the upgrade")
-	require.Len(u, pods, len(u.names()))
+func (u *upgrade) runUpgrade(program string) {
+	pods := u.waitUntilSettled("before the upgrade")
+	require.Len(u, pods, len(u.podNames()))
 	var logs map[string]string
-	u.wait("all containers have printed", soon, func() bool {
-		logs = u.logs(pods)
+	u.waitFor("all containers have printed", soon, func() bool {
+		logs = u.readLogs(pods)
 		return !slices.ContainsFunc(slices.Collect(maps.Values(logs)), func(text string) bool { return !strings.Contains(text, "began\n") })
 	})
-	records, kept := u.records(), u.kept()
+	records, kept := u.listRecords(), u.readVolumes()
 	for name := range kept {
 		require.NotEmpty(u, kept[name], name)
 	}
 
 	u.replaced.AddFlags("--log-dir", "/var/log/pods") // As by default: the logs of new pods are where collectors look.
 	u.replaced.Upgrade(program)
-	u.settle("after the upgrade")
+	u.waitUntilSettled("after the upgrade")
 	_ = real.Sleep(u.Context(), 5*time.Second) // Longer than any backoff and probe: what would go wrong has.
-	after := u.settle("a while after the upgrade")
-	assert.Equal(u, records, u.records(), "no container and no sandbox is another one")
-	assert.Equal(u, kept, u.kept())
-	assert.Equal(u, logs, u.logs(after))
+	after := u.waitUntilSettled("a while after the upgrade")
+	assert.Equal(u, records, u.listRecords(), "no container and no sandbox is another one")
+	assert.Equal(u, kept, u.readVolumes())
+	assert.Equal(u, logs, u.readLogs(after))
 	require.Len(u, after, len(pods))
 	for name, p := range pods {
 		assert.Equal(u, p.UID, after[name].UID, name)
-		assert.Equal(u, shown(u.T, p), shown(u.T, after[name]), name)
+		assert.Equal(u, comparableStatus(u.T, p), comparableStatus(u.T, after[name]), name)
 		assert.WithinDuration(u, p.Status.StartTime.Time, after[name].Status.StartTime.Time, 10*time.Second, name)
 		for _, c := range after[name].Status.ContainerStatuses {
 			assert.Equal(u, statusOf(p, c.Name).RestartCount, c.RestartCount, name)
@@ -416,13 +416,13 @@ func (u *upgrade) run(program string) {
 // goesOn: a container that ends is started again and its logs can be read, and a pod that goes
 // takes everything with it that an earlier version made of it.
 func (u *upgrade) goesOn(pods map[string]*v1.Pod) {
-	u.fell("keeper", "main", "kill 1")
-	p := u.await("keeper", "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "main").RestartCount == 1 })
-	u.wait("the next container has printed", soon, func() bool { return u.log("keeper", "main") == "keeper began\n" })
+	u.runExitScript("keeper", "main", "kill 1")
+	p := u.awaitPod("keeper", "restarted", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "main").RestartCount == 1 })
+	u.waitFor("the next container has printed", soon, func() bool { return u.readLog("keeper", "main") == "keeper began\n" })
 	before, err := u.agent.Get("/logs/default/" + p.Name + "/main?previous=true")
 	require.NoError(u, err)
 	assert.Equal(u, "keeper began\n", before)
-	assert.Equal(u, "kept", u.sh("keeper", "main", "cat /disk/file"))
+	assert.Equal(u, "kept", u.runScript("keeper", "main", "cat /disk/file"))
 
 	left := func(uid string) (paths []string) {
 		for _, dir := range []string{u.agent.State, "/var/log/pods"} {
@@ -436,10 +436,10 @@ func (u *upgrade) goesOn(pods map[string]*v1.Pod) {
 		return paths
 	}
 	require.NotEmpty(u, left(string(p.UID)))
-	u.remove("keeper")
-	u.wait("nothing is left of keeper", soon, func() bool { return len(left(string(p.UID))) == 0 })
+	u.removePod("keeper")
+	u.waitFor("nothing is left of keeper", soon, func() bool { return len(left(string(p.UID))) == 0 })
 	created := pods["created"]
-	code, text := u.api(http.MethodDelete, "/api/v1/namespaces/default/pods/created-"+e2e.NodeName+"?gracePeriodSeconds=1", "")
+	code, text := u.callAPI(http.MethodDelete, "/api/v1/namespaces/default/pods/created-"+e2e.NodeName+"?gracePeriodSeconds=1", "")
 	require.Equal(u, http.StatusOK, code, text)
-	u.wait("nothing is left of created", soon, func() bool { return len(left(string(created.UID))) == 0 })
+	u.waitFor("nothing is left of created", soon, func() bool { return len(left(string(created.UID))) == 0 })
 }

@@ -15,7 +15,7 @@ import (
 // What one container writes into an emptyDir another one reads; it outlives
 // containers and goes with the pod.
 func emptyDir(s *scene) {
-	s.pod("empty", `
+	s.writePod("empty", `
 terminationGracePeriodSeconds: 2
 volumes: [{name: shared, emptyDir: {}}, {name: memory, emptyDir: {medium: Memory, sizeLimit: 1Mi}}]
 containers:
@@ -28,15 +28,15 @@ containers:
   command: STAY
   volumeMounts: [{name: shared, mountPath: /b, readOnly: true}, {name: memory, mountPath: /m}]
 `)
-	p := s.ready("empty")
-	s.wait("written", soon, func() bool { return s.sh("empty", "two", "cat /b/file 2>/dev/null || true") == "hello" })
-	assert.Equal(s, "refused", s.sh("empty", "two", "touch /b/other 2>/dev/null && echo taken || echo refused"))
-	assert.Equal(s, "tmpfs", s.sh("empty", "two", "stat -f -c %T /m"))
-	assert.Equal(s, "full", s.sh("empty", "two", "dd if=/dev/zero of=/m/big bs=1M count=3 2>/dev/null && echo fits || echo full"))
-	s.await("empty", "the first container again", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "one").RestartCount == 1 })
-	assert.Equal(s, "hello", s.sh("empty", "one", "cat /a/file"))
-	s.remove("empty")
-	s.wait("the volume has gone", soon, func() bool {
+	p := s.awaitReady("empty")
+	s.waitFor("written", soon, func() bool { return s.runScript("empty", "two", "cat /b/file 2>/dev/null || true") == "hello" })
+	assert.Equal(s, "refused", s.runScript("empty", "two", "touch /b/other 2>/dev/null && echo taken || echo refused"))
+	assert.Equal(s, "tmpfs", s.runScript("empty", "two", "stat -f -c %T /m"))
+	assert.Equal(s, "full", s.runScript("empty", "two", "dd if=/dev/zero of=/m/big bs=1M count=3 2>/dev/null && echo fits || echo full"))
+	s.awaitPod("empty", "the first container again", func(p *v1.Pod) bool { return isReady(p) && statusOf(p, "one").RestartCount == 1 })
+	assert.Equal(s, "hello", s.runScript("empty", "one", "cat /a/file"))
+	s.removePod("empty")
+	s.waitFor("the volume has gone", soon, func() bool {
 		_, err := os.Stat(filepath.Join(s.agent.State, "pods", string(p.UID), "volumes"))
 		return os.IsNotExist(err)
 	})
@@ -47,8 +47,8 @@ containers:
 
 // Keys of ConfigMaps and Secrets are files, with the mode that was asked for, and
 // the environment as a whole.
-func configs(s *scene) {
-	s.pod("configs", `
+func checkConfigVolumes(s *scene) {
+	s.writePod("configs", `
 terminationGracePeriodSeconds: 2
 volumes:
 - {name: settings, configMap: {name: settings}}
@@ -65,24 +65,24 @@ containers:
   - {name: about, mountPath: /about}
   - {name: settings, mountPath: /etc/colour, subPath: colour}
 `)
-	s.ready("configs")
-	assert.Equal(s, "green 42", s.sh("configs", "web", `echo "$SET_colour $SET_size"`))
-	assert.Equal(s, "green 42", s.sh("configs", "web", `echo "$(cat /settings/colour) $(cat /settings/size)"`))
-	assert.Equal(s, "sesame 400", s.sh("configs", "web", `echo "$(cat /password/deep/word) $(stat -L -c %a /password/deep/word)"`))
-	assert.Equal(s, "configs-n1", s.sh("configs", "web", "cat /about/name"))
-	assert.Equal(s, "green", s.sh("configs", "web", "cat /etc/colour"))
-	s.remove("configs")
+	s.awaitReady("configs")
+	assert.Equal(s, "green 42", s.runScript("configs", "web", `echo "$SET_colour $SET_size"`))
+	assert.Equal(s, "green 42", s.runScript("configs", "web", `echo "$(cat /settings/colour) $(cat /settings/size)"`))
+	assert.Equal(s, "sesame 400", s.runScript("configs", "web", `echo "$(cat /password/deep/word) $(stat -L -c %a /password/deep/word)"`))
+	assert.Equal(s, "configs-n1", s.runScript("configs", "web", "cat /about/name"))
+	assert.Equal(s, "green", s.runScript("configs", "web", "cat /etc/colour"))
+	s.removePod("configs")
 }
 
 // Directories and files of the host, parts of them, and mounts that are added below them later.
 func hostPath(s *scene) {
-	out := s.shared()
-	mount(s, out, out, "", syscall.MS_BIND)
+	out := s.sharedDir()
+	mountUntilEnd(s, out, out, "", syscall.MS_BIND)
 	require.NoError(s, syscall.Mount("", out, "", syscall.MS_SHARED, ""))
 	require.NoError(s, os.MkdirAll(filepath.Join(out, "part"), 0o755))
 	require.NoError(s, os.MkdirAll(filepath.Join(out, "late"), 0o755))
 	require.NoError(s, os.WriteFile(filepath.Join(out, "part", "file"), []byte("of the host"), 0o644))
-	s.pod("host-path", `
+	s.writePod("host-path", `
 terminationGracePeriodSeconds: 2
 volumes:
 - {name: dir, hostPath: {path: OUT, type: Directory}}
@@ -98,23 +98,23 @@ containers:
   - {name: made, mountPath: /made, subPathExpr: '$(NAME)/own'}
   - {name: dir, mountPath: /slave, mountPropagation: HostToContainer}
 `, "OUT="+out)
-	s.ready("host-path")
-	assert.Equal(s, "of the host", s.sh("host-path", "web", "cat /dir/part/file"))
-	assert.Equal(s, "of the host", s.sh("host-path", "web", "cat /part/file"))
-	assert.Equal(s, "refused", s.sh("host-path", "web", "touch /dir/other 2>/dev/null && echo taken || echo refused"))
-	s.sh("host-path", "web", "echo back > /made/file")
-	assert.Equal(s, "back", read(out, "made/host-path-n1/own/file"))
+	s.awaitReady("host-path")
+	assert.Equal(s, "of the host", s.runScript("host-path", "web", "cat /dir/part/file"))
+	assert.Equal(s, "of the host", s.runScript("host-path", "web", "cat /part/file"))
+	assert.Equal(s, "refused", s.runScript("host-path", "web", "touch /dir/other 2>/dev/null && echo taken || echo refused"))
+	s.runScript("host-path", "web", "echo back > /made/file")
+	assert.Equal(s, "back", readFile(out, "made/host-path-n1/own/file"))
 
-	mount(s, "tmpfs", filepath.Join(out, "late"), "tmpfs", 0)
+	mountUntilEnd(s, "tmpfs", filepath.Join(out, "late"), "tmpfs", 0)
 	require.NoError(s, os.WriteFile(filepath.Join(out, "late", "file"), []byte("mounted late"), 0o644))
-	assert.Equal(s, "mounted late", s.sh("host-path", "web", "cat /slave/late/file"))
-	assert.Empty(s, s.sh("host-path", "web", "ls /dir/late"), "it is not asked for there")
-	s.remove("host-path")
-	assert.Equal(s, "of the host", read(out, "part/file"))
+	assert.Equal(s, "mounted late", s.runScript("host-path", "web", "cat /slave/late/file"))
+	assert.Empty(s, s.runScript("host-path", "web", "ls /dir/late"), "it is not asked for there")
+	s.removePod("host-path")
+	assert.Equal(s, "of the host", readFile(out, "part/file"))
 }
 
-// mount mounts something until the story ends.
-func mount(s *scene, source, target, kind string, flags uintptr) {
+// mountUntilEnd mounts a file system until the story ends.
+func mountUntilEnd(s *scene, source, target, kind string, flags uintptr) {
 	s.Helper()
 	require.NoError(s, syscall.Mount(source, target, kind, flags, ""))
 	s.Cleanup(func() { _ = syscall.Unmount(target, syscall.MNT_DETACH) }) // It is gone, or goes with its last user.

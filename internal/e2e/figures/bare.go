@@ -37,7 +37,7 @@ var (
 func (w *harness) createMountFiles(pod string) (mounts []*cri.Mount) {
 	for _, path := range files {
 		host := filepath.Join(w.createCRILogDir(pod), filepath.Base(path))
-		w.check(os.WriteFile(host, nil, 0o644))
+		w.failOnError(os.WriteFile(host, nil, 0o644))
 		mounts = append(mounts, &cri.Mount{ContainerPath: path, HostPath: host})
 	}
 	return mounts
@@ -63,7 +63,7 @@ func (b *bare) runSandboxAndContainer() error {
 		return err
 	}
 	b.sandbox = made.GetPodSandboxId()
-	image := &cri.ImageSpec{Image: b.w.image()}
+	image := &cri.ImageSpec{Image: b.w.imageName()}
 	if _, err := b.w.images.ImageStatus(context.Background(), &cri.ImageStatusRequest{Image: image}); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (b *bare) startContainer(attempt uint32) error {
 		PodSandboxId: b.sandbox, SandboxConfig: b.config,
 		Config: &cri.ContainerConfig{
 			Metadata: &cri.ContainerMetadata{Name: "main", Attempt: attempt},
-			Image:    &cri.ImageSpec{Image: b.w.image()},
+			Image:    &cri.ImageSpec{Image: b.w.imageName()},
 			Command:  []string{"sh", "-c", command},
 			Labels:   b.config.GetLabels(),
 			LogPath:  "main.log",

@@ -52,18 +52,18 @@ func newHarness(r *run) *harness {
 	w.images = cri.NewImageServiceClient(w.containerd.Conn())
 	w.program = e2e.BuildAgent(r, w.containerd.Dir)
 	w.agent = e2e.StartAgent(r, w.containerd, w.program, "--log-level", "warn", "--events", "false", "--eviction-hard", r.eviction)
-	_, err := w.images.PullImage(context.Background(), &cri.PullImageRequest{Image: &cri.ImageSpec{Image: w.image()}})
-	w.check(err)
+	_, err := w.images.PullImage(context.Background(), &cri.PullImageRequest{Image: &cri.ImageSpec{Image: w.imageName()}})
+	w.failOnError(err)
 	v, err := w.runtime.Version(context.Background(), &cri.VersionRequest{})
-	w.check(err)
+	w.failOnError(err)
 	r.table.title = fmt.Sprintf("%s %s, medians of %d", v.GetRuntimeName(), v.GetRuntimeVersion(), r.tries)
 	e2e.Await(r, "the agent answers", waitTimeout, func() bool { _, err := w.agent.Pods(); return err == nil })
 	return w
 }
 
-func (w *harness) image() string { return w.containerd.Registry.Image() }
+func (w *harness) imageName() string { return w.containerd.Registry.Image() }
 
-func (w *harness) check(err error) {
+func (w *harness) failOnError(err error) {
 	if err != nil {
 		w.r.Fatalf("figures: %v", err)
 	}
@@ -86,7 +86,7 @@ spec:
   - name: main
     image: %s
     command: [sh, -c, %q]
-`, name, w.image(), command)
+`, name, w.imageName(), command)
 }
 
 // writeManifest writes the manifest of a pod to the agent's directory, so that the agent starts the pod.
@@ -123,14 +123,14 @@ func (w *harness) sleepUnlessInterrupted(d time.Duration) {
 // listContainers returns the containers with a label. It fails the run if the runtime returns an error.
 func (w *harness) listContainers(key, value string) []*cri.Container {
 	list, err := w.runtime.ListContainers(context.Background(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{key: value}}})
-	w.check(err)
+	w.failOnError(err)
 	return list.GetContainers()
 }
 
 // listSandboxes returns the sandboxes with a label. It fails the run if the runtime returns an error.
 func (w *harness) listSandboxes(key, value string) []*cri.PodSandbox {
 	list, err := w.runtime.ListPodSandbox(context.Background(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{key: value}}})
-	w.check(err)
+	w.failOnError(err)
 	return list.GetItems()
 }
 
@@ -153,7 +153,7 @@ func (w *harness) waitUntilRunning(pod string, minAttempt uint32) (id string, st
 		return id != ""
 	})
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: id})
-	w.check(err)
+	w.failOnError(err)
 	return id, time.Unix(0, status.GetStatus().GetStartedAt())
 }
 
@@ -176,7 +176,7 @@ func (w *harness) hasStopped(pod string) bool {
 // directory.
 func (w *harness) agentOwner() string {
 	text, err := os.ReadFile(filepath.Join(w.agent.State, "owner"))
-	w.check(err)
+	w.failOnError(err)
 	return strings.TrimSpace(string(text))
 }
 
@@ -194,7 +194,7 @@ func (w *harness) listRunning(selector map[string]string) (containers map[string
 	list, err := w.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
 		LabelSelector: selector, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
 	}})
-	w.check(err)
+	w.failOnError(err)
 	containers = map[string]bool{}
 	for _, c := range list.GetContainers() {
 		containers[c.GetId()] = true
@@ -202,7 +202,7 @@ func (w *harness) listRunning(selector map[string]string) (containers map[string
 	ready, err := w.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{
 		LabelSelector: selector, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
 	}})
-	w.check(err)
+	w.failOnError(err)
 	return containers, len(ready.GetItems())
 }
 
@@ -210,22 +210,22 @@ func (w *harness) listRunning(selector map[string]string) (containers map[string
 // the run if the container has no process.
 func (w *harness) killContainer(container string) time.Time {
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: container, Verbose: true})
-	w.check(err)
+	w.failOnError(err)
 	var info struct {
 		PID int `json:"pid"`
 	}
-	w.check(json.Unmarshal([]byte(status.GetInfo()["info"]), &info))
+	w.failOnError(json.Unmarshal([]byte(status.GetInfo()["info"]), &info))
 	if info.PID <= 1 {
 		w.r.Fatalf("figures: container %s has no process", container)
 	}
 	began := time.Now()
-	w.check(syscall.Kill(info.PID, syscall.SIGKILL))
+	w.failOnError(syscall.Kill(info.PID, syscall.SIGKILL))
 	return began
 }
 
 // createCRILogDir creates the log directory for a pod that is made with direct CRI calls, and returns its path.
 func (w *harness) createCRILogDir(pod string) string {
 	dir := filepath.Join(w.containerd.Dir, "bare", pod)
-	w.check(os.MkdirAll(dir, 0o755))
+	w.failOnError(os.MkdirAll(dir, 0o755))
 	return dir
 }

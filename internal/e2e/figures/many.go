@@ -15,17 +15,17 @@ func (r *run) measureManyPods() {
 	before := loadAverage()
 	for i := range r.tries {
 		f := r.harness.measureManyByCRI()
-		o := r.harness.crowd()
+		o := r.harness.measureCrowd()
 		r.logIfVerbose("try %d: start %v %v, remove %v %v", i, f[0], o[0], f[1], o[1])
-		started.add(f[0], o[0])
-		removed.add(f[1], o[1])
+		started.addRound(f[0], o[0])
+		removed.addRound(f[1], o[1])
 	}
 	loads := before + " to " + loadAverage()
 	r.table.addComparisonRow(itoa(r.many)+" pods written at once → all running", started, atMostTarget(3*time.Second), loads)
 	r.table.addComparisonRow(itoa(r.many)+" pods removed at once → all stopped", removed, atMostTarget(2*time.Second), loads)
 }
 
-func (w *harness) crowd() (took [2]time.Duration) {
+func (w *harness) measureCrowd() (took [2]time.Duration) {
 	names := make([]string, w.r.many)
 	began := time.Now()
 	for i := range names {
@@ -68,7 +68,7 @@ func (w *harness) measureManyByCRI() (took [2]time.Duration) {
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()
 	w.runWhileWatching(func() error { return forEachPodConcurrently(pods, (*bare).stopContainerAndSandbox) }, func() { took[1] = w.waitForRunningCount(began, theirs, 0) })
-	w.check(forEachPodConcurrently(pods, (*bare).removeSandbox))
+	w.failOnError(forEachPodConcurrently(pods, (*bare).removeSandbox))
 	w.sleepUnlessInterrupted(time.Second)
 	return took
 }

@@ -33,7 +33,7 @@ func (r *run) measureAgentRestart() {
 		w.agent.Start()
 		o := w.mustWaitUntil(began, "all pods are known", func() bool { return w.countRunningInAgent() == r.full })
 		r.logIfVerbose("try %d: %v %v", i, f, o)
-		took.add(f, o)
+		took.addRound(f, o)
 		w.sleepUnlessInterrupted(2 * time.Second) // An agent that touches one does so by now.
 		if are, _ := w.listRunning(w.agentSelector()); !maps.Equal(were, are) {
 			r.Fatalf("figures: a restart has changed which containers run")
@@ -68,13 +68,13 @@ func (w *harness) measureListAndStatusCalls() time.Duration {
 	ids, _ := w.listRunning(w.agentSelector())
 	for id := range ids {
 		_, err := w.runtime.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
-		w.check(err)
+		w.failOnError(err)
 	}
 	list, err := w.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: w.agentSelector()}})
-	w.check(err)
+	w.failOnError(err)
 	for _, s := range list.GetItems() {
 		_, err := w.runtime.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: s.GetId()})
-		w.check(err)
+		w.failOnError(err)
 	}
 	return time.Since(began)
 }

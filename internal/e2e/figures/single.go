@@ -23,9 +23,9 @@ func (r *run) measureSinglePods() {
 		if i == 0 {
 			continue
 		}
-		started.add(f[0], o[0])
-		replaced.add(f[1], o[1])
-		removed.add(f[2], o[2])
+		started.addRound(f[0], o[0])
+		replaced.addRound(f[1], o[1])
+		removed.addRound(f[2], o[2])
 	}
 	loads := before + " to " + loadAverage()
 	const margin = 10 * time.Millisecond
@@ -78,7 +78,7 @@ func (w *harness) measureLifeByCRI() (took [3]time.Duration) {
 	w.runWhileWatching(b.stopContainerAndSandbox, func() {
 		took[2] = w.mustWaitUntil(began, "a bare pod is stopped", func() bool { return w.hasStopped(b.name) })
 	})
-	w.check(b.removeSandbox())
+	w.failOnError(b.removeSandbox())
 	w.sleepUnlessInterrupted(settle)
 	return took
 }
@@ -89,5 +89,5 @@ func (w *harness) runWhileWatching(work func() error, watch func()) {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
 	watch()
-	w.check(<-done)
+	w.failOnError(<-done)
 }

@@ -7,6 +7,6 @@ import "os"
 // measureProgramSize adds a row with the size of the agent's program file to the table.
 func (r *run) measureProgramSize() {
 	info, err := os.Stat(r.harness.program)
-	r.harness.check(err)
-	r.table.addRow("stripped binary of the agent", "", mb(info.Size()), "", "", true, loadAverage())
+	r.harness.failOnError(err)
+	r.table.addRow("stripped binary of the agent", "", formatMegabytes(info.Size()), "", "", true, loadAverage())
 }

@@ -13,12 +13,12 @@ import (
 // sample holds the durations of one operation, by bare calls and by the agent.
 type sample struct{ floor, ours []time.Duration }
 
-func (s *sample) add(floor, ours time.Duration) {
+func (s *sample) addRound(floor, ours time.Duration) {
 	s.floor, s.ours = append(s.floor, floor), append(s.ours, ours)
 }
 
-// median returns the median of the durations. It panics if there are none.
-func median(d []time.Duration) time.Duration {
+// medianDuration returns the median of the durations. It panics if there are none.
+func medianDuration(d []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(d))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
@@ -46,7 +46,7 @@ type table struct {
 // addComparisonRow adds a row that compares the durations of direct CRI calls (the floor) with the agent's durations,
 // and says whether the agent's median meets the target.
 func (t *table) addComparisonRow(what string, s sample, aim target, load string) {
-	floor, ours := median(s.floor), median(s.ours)
+	floor, ours := medianDuration(s.floor), medianDuration(s.ours)
 	most, text := aim(floor)
 	t.addRow(what, formatSpread(s.floor), formatSpread(s.ours),
 		fmt.Sprintf("%.2f", float64(ours)/float64(floor)), text, ours <= most, load)
@@ -76,13 +76,15 @@ func (t *table) String() string {
 
 // formatSpread returns the median, the minimum and the maximum of some durations as text.
 func formatSpread(d []time.Duration) string {
-	return fmt.Sprintf("%s (%s to %s)", ms(median(d)), ms(slices.Min(d)), ms(slices.Max(d)))
+	return fmt.Sprintf("%s (%s to %s)", formatMilliseconds(medianDuration(d)), formatMilliseconds(slices.Min(d)), formatMilliseconds(slices.Max(d)))
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond)) }
+func formatMilliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
+}
 
-func mb(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
+func formatMegabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
 
-func percent(share float64) string { return fmt.Sprintf("%.2f %%", share) }
+func formatPercent(share float64) string { return fmt.Sprintf("%.2f %%", share) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
