@@ -90,7 +90,7 @@ func (g *gateway) containerStates() map[string]string {
 // TestGateway: examples/gateway on containerd. After a kill the next process adopts its pods before the bus delivers
 // anything, and runs no job again. SIGTERM stops the pods. After a power cut the server starts again and the job does not.
 func TestGateway(t *testing.T) {
-	long(t)
+	skipUnlessLong(t)
 	t.Parallel()
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
