@@ -53,7 +53,7 @@ func restConfig(server *apiservertest.Server) *rest.Config {
 	return &rest.Config{Host: "http://memory", Transport: server.RoundTripper()}
 }
 
-// createPods creates pods and waits a minute of virtual time.
+// createPods creates pods and waits a minute of virtual time, in a bubble.
 func (h *harness) createPods(pods ...*podtest.PodBuilder) {
 	h.Helper()
 	for _, b := range pods {
