@@ -26,26 +26,20 @@ const (
 // needs.
 var errControlFrameTooLong = errors.New("server: a SPDY control frame is too long")
 
-// spdyFrameReader reads the frames of a client and limits their length, because the library stores each
-// frame as a whole, up to 16 MiB. It splits long data frames, which does not change the stream. A
-// control frame that is too long is an error.
-type spdyFrameReader struct {
-	from   *bufio.Reader
+// nextFrame is the frame that a reader of frames returns next: a header, and bytes of the client after it.
+type nextFrame struct {
 	header []byte // unread part of the header
-	rest   int    // bytes of the frame after the header
-	stream uint32 // stream of the data frame that is split
-	flags  byte   // flags of the last frame of the split
-	data   int    // bytes of the split data frame that are left
+	rest   int    // unread bytes of the client after the header
 }
 
-// Read implements io.Reader. It returns the SPDY frames of the client, with each long data frame split into
-// several frames. It returns an error for a control frame that is too long.
-func (f *spdyFrameReader) Read(p []byte) (n int, err error) {
+// read reads bytes of the frame. After the last byte of the frame, start sets the header and the rest of the next
+// frame. It returns the error of start.
+func (f *nextFrame) read(p []byte, from *bufio.Reader, start func() error) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	if len(f.header) == 0 && f.rest == 0 {
-		if err := f.startNextFrameOrPart(); err != nil {
+		if err := start(); err != nil {
 			return 0, err
 		}
 	}
@@ -54,9 +48,26 @@ func (f *spdyFrameReader) Read(p []byte) (n int, err error) {
 		f.header = f.header[n:]
 		return n, nil
 	}
-	n, err = f.from.Read(p[:min(len(p), f.rest)])
+	n, err = from.Read(p[:min(len(p), f.rest)])
 	f.rest -= n
 	return n, err
+}
+
+// spdyFrameReader reads the frames of a client and limits their length, because the library stores each
+// frame as a whole, up to 16 MiB. It splits long data frames, which does not change the stream. A
+// control frame that is too long is an error.
+type spdyFrameReader struct {
+	nextFrame
+	from   *bufio.Reader
+	stream uint32 // stream of the data frame that is split
+	flags  byte   // flags of the last frame of the split
+	data   int    // bytes of the split data frame that are left
+}
+
+// Read implements io.Reader. It returns the SPDY frames of the client, with each long data frame split into
+// several frames. It returns an error for a control frame that is too long.
+func (f *spdyFrameReader) Read(p []byte) (n int, err error) {
+	return f.read(p, f.from, f.startNextFrameOrPart)
 }
 
 // startNextFrameOrPart sets the header that Read returns next. While a long data frame has remaining data, this

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,11 +136,15 @@ func upgradeToWebSocket(w http.ResponseWriter, r *http.Request, protocols map[st
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	s := &webSocket{parent: r.Context(), cancel: cancel, conn: &webSocketConn{Conn: raw, ended: cancel, served: make(chan struct{}), idle: time.AfterFunc(idleTimeout, cancel)}}
+	protocols = selectProtocol(r, protocols)
 	conn := wsstream.NewConn(protocols)
 	conn.SetIdleTimeout(idleTimeout)
 	// The reader of the HTTP server would end the context of the request after the last read.
 	begin, _ := buffered.Peek(buffered.Reader.Buffered())
 	frames := &webSocketFrameReader{from: bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(begin)), raw))}
+	for _, selected := range protocols {
+		frames.isBase64 = !selected.Binary
+	}
 	hijacked := &hijackedConn{ResponseWriter: w, conn: s.conn, buffered: bufio.NewReadWriter(bufio.NewReader(frames), buffered.Writer)}
 	// The library would log what clients send.
 	protocol, opened, err := conn.Open(hijacked, r.WithContext(logr.NewContext(ctx, logr.Discard())))
@@ -159,6 +164,19 @@ func upgradeToWebSocket(w http.ResponseWriter, r *http.Request, protocols map[st
 		}
 	}
 	return ctx, s, nil
+}
+
+// selectProtocol returns only the first protocol that the client offers and protocols has. A client without an offer
+// gets the protocol without a name. It returns no protocol if protocols has none of the offer; the library then
+// responds with 403.
+func selectProtocol(r *http.Request, protocols map[string]wsstream.ChannelProtocolConfig) map[string]wsstream.ChannelProtocolConfig {
+	for offered := range strings.SplitSeq(r.Header.Get(wsstream.WebSocketProtocolHeader), ",") {
+		offered = strings.TrimSpace(offered)
+		if config, ok := protocols[offered]; ok {
+			return map[string]wsstream.ChannelProtocolConfig{offered: config}
+		}
+	}
+	return nil
 }
 
 // close sends the rest of the output and the end of the WebSocket, and closes the connection when the client has

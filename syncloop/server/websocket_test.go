@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -378,4 +379,17 @@ func TestWebSocket_Frames(t *testing.T) {
 	c.send(final|continued, long)
 	c.send(final|binaryData, "\xff\x00")
 	assert.Equal(t, []string{"1 3000010 300001", `3 {"metadata":{},"status":"Success"}`, "close 1000", "EOF"}, c.transcript())
+}
+
+// HS-17: a message in base64 may have fragments of any length. A message that is not base64 is ignored.
+func TestWebSocket_Base64(t *testing.T) {
+	h := serve(t).start()
+	h.process = upper
+	c := h.webSocket("/exec/default/web/c?command=tr&input=1&output=1&error=1", "v9.channel.k8s.io", "base64.channel.k8s.io")
+	for _, message := range [][]string{{"0aGVs"}, {"0", "bG8", "gd2", "8="}, {"0", "rl", "d!"}, {"0c", "mx", "", "k"}, {"0Lg=="}} {
+		for i, fragment := range message {
+			c.send([]byte{text, continued}[min(i, 1)]|map[bool]byte{true: final}[i == len(message)-1], fragment)
+		}
+	}
+	assert.Equal(t, []string{"1", "1" + base64.StdEncoding.EncodeToString([]byte("HELLO WORLD.")), "2ZG9uZQ=="}, c.transcript()[:3])
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -24,44 +25,36 @@ const (
 	maxControlLen = 125
 )
 
-// errWebSocketFrame ends a WebSocket whose client sends a frame that RFC 6455 forbids.
+// errWebSocketFrame ends a WebSocket whose client sends a frame that RFC 6455 forbids, or a long message that is not
+// base64.
 var errWebSocketFrame = errors.New("server: a WebSocket frame is invalid")
 
 // webSocketFrameReader reads the frames of a client's WebSocket with channels. It splits long frames, because the
 // library stores each frame as a whole, up to 32 MiB. The first byte of a message is the channel. The library
 // expects it in each frame, so the reader repeats it in each part of a split frame, and in the later frames of a
-// fragmented message. A split does not change the stream of a channel, also in base64, because a part has a
-// multiple of 4 bytes after the channel. An invalid frame is an error.
+// fragmented message. An invalid frame is an error.
+//
+// The library decodes each frame of a protocol in base64 on its own, but a fragment of a message may end anywhere. So
+// the reader joins the fragments of such a message, up to maxDataFrame bytes. A longer message has several parts, and
+// each part except the last one has maxDataFrame bytes, a multiple of 4. The library ignores a message that is not
+// base64. If such a message has several parts, it is an error, because the process may have read an earlier part.
 type webSocketFrameReader struct {
+	nextFrame
 	from      *bufio.Reader
-	header    []byte  // unread part of the header of a part
-	rest      uint64  // bytes of the part after the header
+	isBase64  bool    // the data of messages are base64
 	left      uint64  // bytes of the frame after the part
 	opcode    byte    // of the message
 	channel   byte    // of the message
 	isPartial bool    // the message has further frames
-	key       [4]byte // masks the parts of the frame
+	key       [4]byte // masks the parts of the frame; the first byte masks the channel
+	encoded   []byte  // of a message in base64: data that no part contains yet
+	isSplit   bool    // of a message in base64: it has an earlier part
 }
 
 // Read implements io.Reader. It returns the frames of the client, with each long frame split into several frames.
 // It returns an error for an invalid frame.
 func (f *webSocketFrameReader) Read(p []byte) (n int, err error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if len(f.header) == 0 && f.rest == 0 {
-		if err := f.startNextFrameOrPart(); err != nil {
-			return 0, err
-		}
-	}
-	if len(f.header) > 0 {
-		n = copy(p, f.header)
-		f.header = f.header[n:]
-		return n, nil
-	}
-	n, err = f.from.Read(p[:min(uint64(len(p)), f.rest)])
-	f.rest -= uint64(n)
-	return n, err
+	return f.read(p, f.from, f.startNextFrameOrPart)
 }
 
 // startNextFrameOrPart sets the header that Read returns next. While a frame has remaining data, this is a header
@@ -69,8 +62,7 @@ func (f *webSocketFrameReader) Read(p []byte) (n int, err error) {
 // one.
 func (f *webSocketFrameReader) startNextFrameOrPart() error {
 	if f.left > 0 {
-		f.startPart()
-		return nil
+		return f.startPart()
 	}
 	header := make([]byte, 2, 14)
 	if _, err := io.ReadFull(f.from, header); err != nil {
@@ -96,7 +88,7 @@ func (f *webSocketFrameReader) startNextFrameOrPart() error {
 		return err
 	}
 	if isControl {
-		f.header, f.rest = header, length
+		f.header, f.rest = header, int(length)
 		return nil
 	}
 	switch extended {
@@ -111,18 +103,19 @@ func (f *webSocketFrameReader) startNextFrameOrPart() error {
 }
 
 // startDataFrame starts the first part of a data frame. From the first frame of a message it reads the channel. A
-// later frame has no channel, so its data and its key move by one byte. An empty frame stays empty. It returns an
-// error if a message of several frames begins with an empty one, or if the frame is longer than a frame may be.
+// later frame has no channel, so its data and its key move by one byte. An empty frame stays empty, except one that
+// ends a message in base64. It returns an error if a message of several frames begins with an empty one, or if the
+// frame is longer than a frame may be.
 func (f *webSocketFrameReader) startDataFrame(opcode byte, length uint64) error {
 	isFirst := opcode != continuation
 	if isFirst {
-		f.opcode = opcode
+		f.opcode, f.encoded, f.isSplit = opcode, f.encoded[:0], false
 	}
 	switch {
 	case length > math.MaxInt64, isFirst && f.isPartial && length == 0:
 		return errWebSocketFrame
-	case length == 0:
-		f.header = append([]byte{finalBit | f.opcode, maskBit}, f.key[:]...)
+	case length == 0 && (isFirst || !f.isBase64):
+		f.header = webSocketHeader(f.opcode, 0, f.key)
 		return nil
 	case isFirst:
 		masked, err := f.from.ReadByte()
@@ -132,22 +125,67 @@ func (f *webSocketFrameReader) startDataFrame(opcode byte, length uint64) error 
 		f.channel = masked ^ f.key[0]
 		length--
 	default:
-		f.key = [4]byte{f.key[3], f.key[0], f.key[1], f.key[2]}
+		f.shiftKey(len(f.key) - 1)
 	}
 	f.left = length
-	f.startPart()
+	return f.startPart()
+}
+
+// startPart makes a header for the channel and at most maxDataFrame bytes of the remaining data. It returns the error
+// of startBase64Part.
+func (f *webSocketFrameReader) startPart() error {
+	if f.isBase64 {
+		return f.startBase64Part()
+	}
+	f.rest = int(min(f.left, maxDataFrame))
+	f.left -= uint64(f.rest)
+	f.header = append(webSocketHeader(f.opcode, 1+f.rest, f.key), f.channel^f.key[0])
 	return nil
 }
 
-// startPart makes a header for the channel and at most maxDataFrame bytes of the remaining data.
-func (f *webSocketFrameReader) startPart() {
-	f.rest = min(f.left, maxDataFrame)
-	f.left -= f.rest
-	f.header = append(f.header[:0], finalBit|f.opcode)
-	if length := f.rest + 1; length < length16 {
-		f.header = append(f.header, maskBit|byte(length))
-	} else {
-		f.header = binary.BigEndian.AppendUint16(append(f.header, maskBit|length16), uint16(length))
+// startBase64Part reads remaining data of the frame. If the message is complete, or if maxDataFrame bytes of it are
+// read, the next frame has the channel and these bytes. Otherwise the next frame is empty, and the library ignores
+// it. Line breaks do not count, because the decoder ignores them. It returns an error for a part that is not base64,
+// unless the part is the whole message.
+func (f *webSocketFrameReader) startBase64Part() error {
+	data := make([]byte, min(f.left, uint64(maxDataFrame-len(f.encoded))))
+	if _, err := io.ReadFull(f.from, data); err != nil {
+		return err
 	}
-	f.header = append(append(f.header, f.key[:]...), f.channel^f.key[0])
+	f.left -= uint64(len(data))
+	for i, masked := range data {
+		if c := masked ^ f.key[(1+i)%len(f.key)]; c != '\r' && c != '\n' {
+			f.encoded = append(f.encoded, c)
+		}
+	}
+	f.shiftKey(len(data))
+	isLast := f.left == 0 && !f.isPartial
+	if !isLast && len(f.encoded) < maxDataFrame || f.isSplit && len(f.encoded) == 0 {
+		f.header = webSocketHeader(f.opcode, 0, f.key)
+		return nil
+	}
+	f.isSplit = f.isSplit || !isLast
+	if _, err := base64.StdEncoding.AppendDecode(nil, f.encoded); err != nil && f.isSplit {
+		return errWebSocketFrame
+	}
+	f.header = append(append(webSocketHeader(f.opcode, 1+len(f.encoded), [4]byte{}), f.channel), f.encoded...)
+	f.encoded = f.encoded[:0]
+	return nil
+}
+
+// webSocketHeader returns the header of a final frame. length is at most 1+maxDataFrame.
+func webSocketHeader(opcode byte, length int, key [4]byte) []byte {
+	header := []byte{finalBit | opcode, maskBit | byte(length)}
+	if length >= length16 {
+		header = binary.BigEndian.AppendUint16([]byte{finalBit | opcode, maskBit | length16}, uint16(length))
+	}
+	return append(header, key[:]...)
+}
+
+// shiftKey moves the key by n bytes of data.
+func (f *webSocketFrameReader) shiftKey(n int) {
+	key := f.key
+	for i := range f.key {
+		f.key[i] = key[(i+n)%len(key)]
+	}
 }

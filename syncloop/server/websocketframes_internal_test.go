@@ -3,8 +3,11 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -125,6 +128,80 @@ func TestWebSocketFrames_Random(t *testing.T) {
 	})
 }
 
+// TestWebSocketFrames_Base64 (HS-17): wherever a client cuts a message in base64, the data of its parts decoded one by
+// one are the data that the client has encoded.
+func TestWebSocketFrames_Base64(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var sent []byte
+		var want, got []byte
+		for range rapid.IntRange(1, 3).Draw(t, "messages") {
+			data := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 1, 7).Draw(t, "data"), rapid.IntRange(0, 9000).Draw(t, "times"))
+			want = append(want, data...)
+			message := "1" + base64.StdEncoding.EncodeToString(data)
+			if length := rapid.SampledFrom([]int{1, 2, 76, 100_000}).Draw(t, "line"); length > 2 || len(message) < 1000 {
+				message = strings.Join(slices.Collect(chunks(message, length)), "\r\n")
+			}
+			first := byte(0x01)
+			for i := range rapid.IntRange(1, 5).Draw(t, "fragments") {
+				end := rapid.IntRange(min(1, len(message)), len(message)).Draw(t, "end")
+				sent = append(sent, clientFrame(first, [4]byte{1, 2, 3, byte(i)}, message[:end])...)
+				message, first = message[end:], 0x00
+			}
+			sent = append(sent, clientFrame(finalBit, [4]byte{5, 6, 7, 8}, message)...)
+		}
+		read, err := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(bytes.NewReader(sent)), isBase64: true})
+		require.NoError(t, err)
+		for _, f := range parseFrames(t, read) {
+			require.Equal(t, byte(0x81), f.first)
+			if f.payload != "" {
+				require.Equal(t, byte('1'), f.payload[0])
+				got, err = base64.StdEncoding.AppendDecode(got, []byte(f.payload[1:]))
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, len(want), len(got))
+		require.True(t, bytes.Equal(want, got))
+	})
+}
+
+// chunks returns the text in pieces of this length; the last piece may be shorter.
+func chunks(text string, length int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for piece := range slices.Chunk([]byte(text), length) {
+			if !yield(string(piece)) {
+				return
+			}
+		}
+	}
+}
+
+// TestWebSocketFrames_NoBase64 (HS-17): a message that is not base64 stays one frame, which the library ignores as a
+// whole. A longer message that is not base64 is an error.
+func TestWebSocketFrames_NoBase64(t *testing.T) {
+	key, long := [4]byte{1, 2, 3, 4}, strings.Repeat("abcd", maxDataFrame/4)
+	for _, c := range []struct {
+		message string
+		want    []unmasked
+		fails   bool
+	}{
+		{"abcd!", []unmasked{{0x81, ""}, {0x81, "0abcd!"}}, false},
+		{long[1:] + "!", []unmasked{{0x81, ""}, {0x81, "0" + long[1:] + "!"}}, false},
+		{"!" + long, nil, true},
+		{long + "!", []unmasked{{0x81, "0" + long}}, true},
+		{long + "abc", []unmasked{{0x81, "0" + long}}, true},
+	} {
+		sent := append(clientFrame(0x01, key, "0"), clientFrame(0x80, key, c.message)...)
+		read, err := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(bytes.NewReader(sent)), isBase64: true})
+		if c.fails {
+			require.ErrorIs(t, err, errWebSocketFrame)
+			c.want = append([]unmasked{{0x81, ""}}, c.want...)
+		} else {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, c.want, parseFrames(t, read))
+	}
+}
+
 // TestWebSocketFrames_Refused: frames that RFC 6455 forbids are errors, before their payload is read.
 func TestWebSocketFrames_Refused(t *testing.T) {
 	key := "\x01\x02\x03\x04"
@@ -149,7 +226,9 @@ func FuzzWebSocketFrames(f *testing.F) {
 	f.Add(clientFrame(0x82, [4]byte{1, 2, 3, 4}, strings.Repeat("x", 100_000)))
 	f.Add(append(clientFrame(0x02, [4]byte{1, 2, 3, 4}, "\x01x"), clientFrame(0x80, [4]byte{5, 6, 7, 8}, strings.Repeat("x", 100_000))...))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		read, _ := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(bytes.NewReader(sent))})
+		raw, _ := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(bytes.NewReader(sent))})
+		encoded, _ := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(bytes.NewReader(sent)), isBase64: true})
+		read := slices.Concat(raw, encoded)
 		for len(read) >= 2 {
 			length, at := int(read[1]&lengthMask7), 2
 			if length == length64 {
