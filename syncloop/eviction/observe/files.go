@@ -94,7 +94,8 @@ func (f *Files) ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage,
 }
 
 // measureStorage reads the directories of a pod. After an error it goes on with the next directory. It returns the
-// first error.
+// first error. It measures volumes with a size limit and logs first, because very many files in a volume without a
+// limit may take all the time that ctx leaves.
 func (f *Files) measureStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage, error) {
 	storage := eviction.Storage{Logs: map[string]eviction.DiskUsage{}}
 	var walk osfile.UsageWalk
@@ -106,18 +107,21 @@ func (f *Files) measureStorage(ctx context.Context, pod *v1.Pod) (eviction.Stora
 		}
 		return eviction.DiskUsage{Bytes: &usage.Bytes, Inodes: &usage.Inodes}
 	}
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
-		isLocal := v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault || v.ConfigMap != nil || v.GitRepo != nil
-		if f.config.VolumeDirectory == nil || !isLocal {
-			continue
+	measureVolumes := func(limited bool) {
+		for i := range pod.Spec.Volumes {
+			v := &pod.Spec.Volumes[i]
+			isLocal := v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault || v.ConfigMap != nil || v.GitRepo != nil
+			if hasLimit := v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil; isLocal && hasLimit == limited && f.config.VolumeDirectory != nil {
+				storage.Volumes = append(storage.Volumes, eviction.VolumeUsage{Name: v.Name, DiskUsage: measure(f.config.VolumeDirectory(pod, v))})
+			}
 		}
-		storage.Volumes = append(storage.Volumes, eviction.VolumeUsage{Name: v.Name, DiskUsage: measure(f.config.VolumeDirectory(pod, v))})
 	}
+	measureVolumes(true)
 	for _, c := range append(append([]v1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
 		if f.config.LogDirectory != nil {
 			storage.Logs[c.Name] = measure(f.config.LogDirectory(pod, c.Name))
 		}
 	}
+	measureVolumes(false)
 	return storage, fault
 }

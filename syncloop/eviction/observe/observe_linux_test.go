@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -147,6 +149,49 @@ func TestFiles_ReadStorage(t *testing.T) {
 	cancel()
 	_, err = observe.NewFiles(observe.FilesConfig{LogDirectory: func(*v1.Pod, string) string { return logs }}).ReadStorage(ctx, pod)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// endingContext ends after a number of calls of Err.
+type endingContext struct {
+	context.Context
+	calls int
+}
+
+// Err implements context.Context.
+func (c *endingContext) Err() error {
+	if c.calls == 0 {
+		return context.Canceled
+	}
+	c.calls--
+	return nil
+}
+
+// TestFiles_LimitedFirst: a volume without a limit that takes all the time hides neither a volume with a limit nor the
+// logs.
+func TestFiles_LimitedFirst(t *testing.T) {
+	root := t.TempDir()
+	for i := range 100 {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, "pods", "u1", "volumes", "scratch", strconv.Itoa(i)), 0o755))
+	}
+	for _, name := range []string{"pods/u1/volumes/cache", "ns_web_u1/c"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, name), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name, "data"), make([]byte, 100<<10), 0o600))
+	}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u1"}, Spec: v1.PodSpec{
+		Containers: []v1.Container{{Name: "c"}},
+		Volumes: []v1.Volume{
+			{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
+			{Name: "cache", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(1, resource.BinarySI)}}},
+		},
+	}}
+	files := observe.NewFiles(observe.FilesConfig{VolumeDirectory: observe.VolumeDirectory(root), LogDirectory: observe.LogDirectory(root)})
+	storage, err := files.ReadStorage(&endingContext{t.Context(), 50}, pod)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, storage.Volumes, 2)
+	assert.Equal(t, "cache", storage.Volumes[0].Name)
+	assert.InDelta(t, 104<<10, *storage.Volumes[0].Bytes, 16<<10)
+	assert.InDelta(t, 104<<10, *storage.Logs["c"].Bytes, 16<<10)
+	assert.Less(t, *storage.Volumes[1].Inodes, uint64(100))
 }
 
 // TestFiles_ErrorIsKept: a pod that could not be measured is not walked again in the next pass.
