@@ -114,7 +114,7 @@ func (c *Config) addKubeletLabels() {
 
 // checkResourceQuantities adds a fault for each negative quantity, and for each reserved resource that exceeds
 // its capacity or has no capacity. It also adds a fault if a hard eviction threshold is not below what pods or the
-// machine have.
+// machine have, or if a threshold and the reserved resources together leave pods nothing.
 func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
@@ -133,6 +133,18 @@ func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 			done.FaultIf(true, "Eviction.Policy: "+err.Error())
 			return
 		}
+	}
+	c.checkReservedAndThresholds(done)
+}
+
+// checkReservedAndThresholds adds a fault for each resource if Scheduling.Reserved and a hard eviction threshold together
+// leave pods nothing. A percentage is a part of the whole capacity, so CheckCapacity may accept the percentage.
+func (c *Config) checkReservedAndThresholds(done *contain.ConfigCheck) {
+	kept, unreserved := eviction.ReservedByThresholds(c.Eviction.Policy.Thresholds, c.Scheduling.Capacity), c.unreservedCapacity()
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		threshold, left, all, reserved := kept[name], unreserved[name], c.Scheduling.Capacity[name], c.Scheduling.Reserved[name]
+		done.FaultIf(threshold.Cmp(left) >= 0, fmt.Sprintf("Scheduling.Reserved: %s: %s are reserved and a hard eviction threshold keeps %s free, which leaves pods nothing of %s; lower one of them",
+			name, reserved.String(), threshold.String(), all.String()))
 	}
 }
 

@@ -63,7 +63,8 @@ func TestNode_MachineIsTold(t *testing.T) {
 }
 
 // TestNode_CG19_ThresholdsAboveCapacity: New refuses a hard threshold that is not below the capacity without Reserved,
-// or not below the memory of the machine.
+// or not below the memory of the machine. It also refuses a percentage of the capacity that leaves pods nothing together
+// with Reserved.
 func TestNode_CG19_ThresholdsAboveCapacity(t *testing.T) {
 	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "100Mi"}}.Thresholds()
 	require.NoError(t, err)
@@ -71,6 +72,9 @@ func TestNode_CG19_ThresholdsAboveCapacity(t *testing.T) {
 		return v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}
 	}
 	evictions := node.EvictionConfig{Signals: newLowMemory(true), Policy: eviction.Policy{Thresholds: thresholds}}
+	percentage, err := eviction.Settings{Hard: map[string]string{"memory.available": "20%"}}.Thresholds()
+	require.NoError(t, err)
+	percentages := node.EvictionConfig{Signals: newLowMemory(true), Policy: eviction.Policy{Thresholds: percentage}}
 	const only = "node: Config.Eviction.Policy: eviction: the hard threshold of memory.available is 100Mi, and pods have a capacity of only "
 	for _, c := range []struct {
 		config node.Config
@@ -80,6 +84,11 @@ func TestNode_CG19_ThresholdsAboveCapacity(t *testing.T) {
 		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("250Mi")}}, only + "50Mi of memory"},
 		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), MachineCapacity: of("64Mi")}}, only + "64Mi of memory"},
 		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("100Mi")}}, ""},
+		{node.Config{Eviction: percentages, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("250Mi")}},
+			"node: Config.Scheduling.Reserved: memory: 250Mi are reserved and a hard eviction threshold keeps 60Mi free, which leaves pods nothing of 300Mi; lower one of them"},
+		{node.Config{Eviction: percentages, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("240Mi")}}, "keeps 60Mi free, which leaves pods nothing of 300Mi"},
+		{node.Config{Eviction: percentages, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("239Mi")}}, ""},
+		{node.Config{Eviction: node.EvictionConfig{Policy: percentages.Policy}, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("250Mi")}}, ""},
 		{node.Config{Eviction: node.EvictionConfig{Policy: evictions.Policy}, Scheduling: node.SchedulingConfig{Capacity: of("50Mi")}}, ""},
 	} {
 		c.config.Runtime = memory.New(memory.Config{})
