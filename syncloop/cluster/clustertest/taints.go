@@ -175,14 +175,6 @@ func (t *tainter) runTainter(ctx context.Context) {
 	}
 }
 
-// toleratesForever reports whether a pod tolerates the unreachable taint without a limit of time.
-func toleratesForever(pod *v1.Pod) bool {
-	pod = pod.DeepCopy()
-	pod.Spec.Tolerations = slices.DeleteFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return t.TolerationSeconds != nil })
-	unreachable := v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute}
-	return len(syncloop.UntoleratedTaints(pod, []v1.Taint{unreachable}, unreachable.Effect)) == 0
-}
-
 // evictPods evicts the pods of an unreachable node, as the taint eviction controller does after their tolerationSeconds.
 // Each pod gets the condition DisruptionTarget and is then deleted.
 func (a *admin) evictPods(ctx context.Context, name string) error {
@@ -206,4 +198,12 @@ func (a *admin) evictPods(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// toleratesForever reports whether a pod tolerates the unreachable taint without a limit of time.
+func toleratesForever(pod *v1.Pod) bool {
+	pod = pod.DeepCopy()
+	pod.Spec.Tolerations = slices.DeleteFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return t.TolerationSeconds != nil })
+	unreachable := v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute}
+	return len(syncloop.UntoleratedTaints(pod, []v1.Taint{unreachable}, unreachable.Effect)) == 0
 }
