@@ -198,7 +198,7 @@ func (m *Manager) parentsOf(class v1.PodQOSClass) []Group {
 }
 
 // createAndUpdateGroups creates each of the cgroups that does not exist, and writes the values that differ. It
-// removes no cgroup. On cgroup v2 it writes no memory limit of checked that its working set exceeds, and returns a
+// removes no cgroup. On cgroup v2 it writes no memory limit of checked that its working set reaches, and returns a
 // memoryInUseError for it. checked may be empty.
 func (m *Manager) createAndUpdateGroups(want []Group, checked string) error {
 	have, err := Read(m.config.Files, m.config.Capabilities, want)

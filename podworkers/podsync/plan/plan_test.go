@@ -236,6 +236,8 @@ func TestStatus_CS15_VolumeMounts(t *testing.T) {
 	old := running.DeepCopy()
 	in.Old, in.Runtime = running.DeepCopy(), newHarness(t, "sandbox 0 ready\na 0 exited=1").st
 	assert.Equal(t, modes(running), modes(plan.Status(in)), "the list stays while the container exists, also if the state changes")
+	in.Old, in.Runtime = running.DeepCopy(), newHarness(t, "sandbox 0 ready\na 0 exited=1\na 1 running").st
+	assert.Equal(t, modes(running), modes(plan.Status(in)), "the list stays for the next attempt")
 	old.ContainerStatuses[0].VolumeMounts = nil
 	in.Old = old
 	assert.Len(t, modes(plan.Status(in)), 6, "a list that is not published is added")

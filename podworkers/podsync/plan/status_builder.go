@@ -109,8 +109,9 @@ func hasNoOtherFields(s *v1.ContainerStatus) bool {
 	return s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }
 
-// keepsPublishedMounts reports whether the published list of mounts stays: the container exists, so its mounts do not
-// change, and the list has as many mounts. Before the container exists, the runtime handler may not be known yet.
+// keepsPublishedMounts reports whether the published list of mounts stays: the published status has the ID of a
+// container, and the list has as many mounts as the spec. Before the first container exists, the runtime handler may not
+// be known.
 func (s *statusBuilder) keepsPublishedMounts() bool {
 	return s.old != nil && s.old.ContainerID != "" && len(s.old.VolumeMounts) == len(s.spec.VolumeMounts)
 }
