@@ -268,7 +268,7 @@ func TestHooksOfParts(t *testing.T) {
 	config.Hooks.Sender.Failed(status.Update{}, errors.New("refused"), 0)
 	config.Hooks.Images.Pulled(images.Pull{Err: errors.New("away")})
 	config.Hooks.Loop.Cleanup(time.Second, errors.New("late"))
-	for reason, times := range map[string]int{"NodeName": 1, "OutOfmemory": 2, "OutOfexample.com/gpu": 3, "MyOwn": 4} {
+	for reason, times := range map[string]int{"NodeName": 1, "SupplementalGroupsPolicyNotSupported": 5, "OutOfmemory": 2, "OutOfexample.com/gpu": 3, "MyOwn": 4} {
 		for range times {
 			config.Hooks.Rejected(nil, reason, "")
 		}
