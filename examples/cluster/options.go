@@ -222,7 +222,7 @@ func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	c := &config.Node
 	root, err := filepath.Abs(o.root)
 	if err == nil {
-		err = os.MkdirAll(root, 0o750)
+		err = osfile.MkdirAll(root, 0o750) // It has the owner file, which must survive a power failure.
 	}
 	if err != nil {
 		return fmt.Errorf("--root-dir: %w", err)

@@ -75,6 +75,13 @@ func (g *gateway) applyPod(name, policy, command string) {
 	require.NoError(g, err)
 }
 
+// deletePod delivers the deletion of a pod.
+func (g *gateway) deletePod(address string) {
+	g.Helper()
+	_, err := fmt.Fprintf(g.bus, "{\"delete\": %q}\n", address)
+	require.NoError(g, err)
+}
+
 // containerStates returns the states and IDs of all containers, by pod.
 func (g *gateway) containerStates() map[string]string {
 	g.Helper()
@@ -89,6 +96,7 @@ func (g *gateway) containerStates() map[string]string {
 
 // TestGateway: examples/gateway on containerd. After a kill the next process adopts its pods before the bus delivers
 // anything, and runs no job again. SIGTERM stops the pods. After a power cut the server starts again and the job does not.
+// A job that is deleted before a kill and applied after it runs.
 func TestGateway(t *testing.T) {
 	skipUnlessLong(t)
 	t.Parallel()
@@ -131,8 +139,19 @@ func TestGateway(t *testing.T) {
 				return strings.Contains(g.containerStates()["web"], cri.ContainerState_CONTAINER_RUNNING.String())
 			})
 			assert.Equal(t, before["job"], g.containerStates()["job"], "the job has not run again")
-			_, err = io.WriteString(g.bus, `{"delete": "default/web"}`+"\n")
-			require.NoError(t, err)
+			g.deletePod("default/job")
+			e2e.Await(t, "the file of the job is gone", time.Minute, func() bool {
+				files, err := filepath.Glob(filepath.Join(g.state, "desired", "*.json"))
+				return err == nil && len(files) == 1
+			})
+			require.Error(t, g.signalAndWait(syscall.SIGKILL)) // The terminal status of the job may still be stored.
+
+			g.startProgram()
+			g.applyPod("job", "Never", "exit 0")
+			g.waitForReport("default/job 0/1 Completed")
+			after := strings.Replace(g.containerStates()["job"], before["job"], "", 1) // The former container is removed after 30 s.
+			assert.Contains(t, after, cri.ContainerState_CONTAINER_EXITED.String(), "the applied job has run")
+			g.deletePod("default/web")
 			e2e.Await(t, "web is gone", time.Minute, func() bool { return g.containerStates()["web"] == "" })
 			require.NoError(t, g.signalAndWait(syscall.SIGTERM))
 		})
