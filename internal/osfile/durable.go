@@ -26,7 +26,7 @@ func EnsureFile(dir *os.Root, name, temporary string, text []byte) error {
 
 // MkdirAll is os.MkdirAll whose directories survive a power failure after a nil error. This includes the directories
 // that an earlier call has made if its process was killed in the middle. For a directory that exists and whose parent
-// this process may not read, MkdirAll returns nil: another program has made it.
+// this process may not read or write, MkdirAll returns nil: another program has made it.
 func MkdirAll(path string, mode os.FileMode) error {
 	return mkdirAllDurably(machineTree{mode}, filepath.Clean(path))
 }
@@ -50,7 +50,8 @@ type tree interface {
 
 // mkdirAllDurably makes the missing directories of a path from the top. It syncs the parent of each directory before it
 // makes the next one. So if an earlier call was interrupted, at most the lowest existing directory is not on the disk.
-// mkdirAllDurably syncs the parent of that directory first. It ignores that this process may not read that parent.
+// mkdirAllDurably syncs the parent of that directory first. It ignores that this process may not read that parent, and
+// that the parent is on a file system that is read-only.
 func mkdirAllDurably(t tree, path string) error {
 	parent := filepath.Dir(path)
 	if parent == path { // The top always exists.
@@ -66,7 +67,7 @@ func mkdirAllDurably(t tree, path string) error {
 		return err
 	}
 	err := t.SyncDir(parent)
-	if exists && errors.Is(err, fs.ErrPermission) {
+	if exists && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 		return nil
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -231,7 +232,8 @@ type diskTree struct {
 	cut, done int
 	made      map[string]bool // visible
 	synced    map[string]bool // certainly on the disk, if the parent is
-	denied    string          // the process may not read this directory
+	denied    string          // a sync of this directory fails with refusal
+	refusal   error
 }
 
 func (d *diskTree) countOperation() error {
@@ -257,7 +259,7 @@ func (d *diskTree) SyncDir(dir string) error {
 	}
 	dir = filepath.ToSlash(dir)
 	if dir == d.denied {
-		return fs.ErrPermission
+		return d.refusal
 	}
 	for made := range d.made {
 		if path.Dir(made) == dir {
@@ -291,12 +293,19 @@ func TestMkdirAllDurably_Killed(t *testing.T) {
 	}
 }
 
-// TestMkdirAllDurably_Unreadable: a directory of an administrator, in a parent that this process may not read, is used. A
-// directory that this process makes itself in such a parent is an error, because it may be lost.
-func TestMkdirAllDurably_Unreadable(t *testing.T) {
-	d := &diskTree{cut: 20, made: map[string]bool{"/": true, "/private": true, "/private/state": true}, synced: map[string]bool{}, denied: "/private"}
-	require.NoError(t, mkdirAllDurably(d, "/private/state/pods"))
-	require.ErrorIs(t, mkdirAllDurably(d, "/private/other"), fs.ErrPermission)
+// TestMkdirAllDurably_Refused: a directory of an administrator, in a parent that this process may not read or write, is
+// used. After another error it is not. A directory that this process makes itself in such a parent is an error, because it
+// may be lost.
+func TestMkdirAllDurably_Refused(t *testing.T) {
+	for _, c := range []struct {
+		refusal error
+		ignored bool
+	}{{fs.ErrPermission, true}, {syscall.EROFS, true}, {syscall.EIO, false}} {
+		d := &diskTree{cut: 20, made: map[string]bool{"/": true, "/private": true, "/private/state": true}, synced: map[string]bool{}, denied: "/private", refusal: c.refusal}
+		err := mkdirAllDurably(d, "/private/state/pods")
+		assert.Equal(t, c.ignored, err == nil, c.refusal)
+		require.ErrorIs(t, mkdirAllDurably(d, "/private/other"), c.refusal)
+	}
 }
 
 // TestMkdirAllDurably_Syncs: a call for an existing directory syncs its parent and nothing else.
