@@ -54,15 +54,15 @@ func newStill(n int, decoded bool) *still {
 		s.pods[0] = append(s.pods[0], p)
 		p.Sandboxes, p.Containers = slices.Clone(p.Sandboxes), slices.Clone(p.Containers)
 		if decoded {
-			decode(&p)
+			cloneStrings(&p)
 		}
 		s.pods[1] = append(s.pods[1], p)
 	}
 	return s
 }
 
-// decode gives a pod its own copies of all strings.
-func decode(p *runtime.Pod) {
+// cloneStrings gives a pod its own copies of all strings.
+func cloneStrings(p *runtime.Pod) {
 	p.UID = types.UID(strings.Clone(string(p.UID)))
 	for i := range p.Sandboxes {
 		p.Sandboxes[i].ID = strings.Clone(p.Sandboxes[i].ID)

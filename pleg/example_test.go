@@ -14,7 +14,7 @@ import (
 // onePod is a minimal runtime with one pod.
 type onePod struct{ exited atomic.Bool }
 
-func (o *onePod) container() runtime.Container {
+func (o *onePod) currentContainer() runtime.Container {
 	if o.exited.Load() {
 		return runtime.Container{ID: "c1", State: runtime.StateExited}
 	}
@@ -22,13 +22,13 @@ func (o *onePod) container() runtime.Container {
 }
 
 func (o *onePod) ListPods(context.Context) ([]runtime.Pod, error) {
-	return []runtime.Pod{{UID: "web", Containers: []runtime.Container{o.container()}}}, nil
+	return []runtime.Pod{{UID: "web", Containers: []runtime.Container{o.currentContainer()}}}, nil
 }
 
 func (o *onePod) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	status := &runtime.PodStatus{UID: uid}
 	if uid == "web" {
-		status.Containers = []runtime.ContainerStatus{{Container: o.container()}}
+		status.Containers = []runtime.ContainerStatus{{Container: o.currentContainer()}}
 	}
 	return status, nil
 }

@@ -69,16 +69,16 @@ func newHarness(clk clock.Clock) *harness {
 	return w
 }
 
-// do runs f under the lock.
-func (w *harness) do(f func()) {
+// withLock runs f under the lock.
+func (w *harness) withLock(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-// set sets the state of a container; StateUnknown removes it.
-func (w *harness) set(uid types.UID, id string, state runtime.State) {
-	w.do(func() {
+// setContainer sets the state of a container; StateUnknown removes it.
+func (w *harness) setContainer(uid types.UID, id string, state runtime.State) {
+	w.withLock(func() {
 		p := w.mu.pods[uid]
 		if p == nil {
 			p = &truth{}
@@ -105,11 +105,11 @@ func (w *harness) set(uid types.UID, id string, state runtime.State) {
 }
 
 func (w *harness) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	w.note("list")
+	w.recordCall("list")
 	w.mu.Lock()
 	takes, hang := w.mu.listTakes, w.mu.hangLists
 	w.mu.Unlock()
-	if err := w.spend(ctx, takes, hang); err != nil {
+	if err := w.spendTime(ctx, takes, hang); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
@@ -140,7 +140,7 @@ func (w *harness) listLocked() []runtime.Pod {
 }
 
 func (w *harness) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	w.note("inspect " + string(uid))
+	w.recordCall("inspect " + string(uid))
 	w.mu.Lock()
 	if w.mu.inspecting[uid] {
 		panic("two inspections of " + uid)
@@ -149,7 +149,7 @@ func (w *harness) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	w.mu.most = max(w.mu.most, len(w.mu.inspecting))
 	takes, hang := w.mu.statusTakes, w.mu.hang[uid]
 	w.mu.Unlock()
-	err := w.spend(ctx, takes, hang)
+	err := w.spendTime(ctx, takes, hang)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.mu.inspecting, uid)
@@ -172,8 +172,8 @@ func (w *harness) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	return status, nil
 }
 
-// spend makes a call take some time, or hang.
-func (w *harness) spend(ctx context.Context, takes time.Duration, hang bool) error {
+// spendTime makes a call take some time, or hang.
+func (w *harness) spendTime(ctx context.Context, takes time.Duration, hang bool) error {
 	switch {
 	case hang:
 		if err := w.executor.NewLatch().Wait(ctx); err != nil {
@@ -185,23 +185,23 @@ func (w *harness) spend(ctx context.Context, takes time.Duration, hang bool) err
 	return nil
 }
 
-// note counts a call and adds it to the transcript.
-func (w *harness) note(what string) {
-	w.do(func() {
+// recordCall counts a call and adds it to the transcript.
+func (w *harness) recordCall(what string) {
+	w.withLock(func() {
 		w.mu.calls[what]++
 		fmt.Fprintf(&w.mu.transcript, "%6.3f %s\n", w.executor.Now().Sub(w.start).Seconds(), what)
 	})
 }
 
-// calls returns how often a call was made.
-func (w *harness) calls(what string) (n int) {
-	w.do(func() { n = w.mu.calls[what] })
+// countCalls returns how often a call was made.
+func (w *harness) countCalls(what string) (n int) {
+	w.withLock(func() { n = w.mu.calls[what] })
 	return n
 }
 
-// transcript returns the lines since its last call.
-func (w *harness) transcript() (s string) {
-	w.do(func() {
+// takeTranscript returns the lines since its last call.
+func (w *harness) takeTranscript() (s string) {
+	w.withLock(func() {
 		s = w.mu.transcript.String()
 		w.mu.transcript.Reset()
 	})
@@ -228,7 +228,7 @@ func (s *streamer) Features() runtime.Features { return runtime.Features{EventSo
 var errStream = errors.New("stream broke")
 
 func (s *streamer) Events(ctx context.Context, sink func(runtime.Event)) error {
-	s.note("stream")
+	s.recordCall("stream")
 	s.sink = sink
 	s.count++
 	if s.none {
@@ -264,7 +264,7 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	b.pleg, b.harness = p, w
 	b.sub = p.Subscribe(func() {
 		for _, c := range b.sub.TakeAll(nil) {
-			w.note(fmt.Sprintf("tell %s %v", c.UID, c.Events))
+			w.recordCall(fmt.Sprintf("tell %s %v", c.UID, c.Events))
 		}
 	})
 	t.Cleanup(func() {
@@ -275,41 +275,41 @@ func newSimulation(t *testing.T, seed uint64, cfg func(clk clock.Clock) (pleg.Co
 	return b
 }
 
-// plain is a simulation over a harness without an event stream.
-func plain(t *testing.T, seed uint64) *simulation {
+// newPlainSimulation returns a simulation over a harness without an event stream.
+func newPlainSimulation(t *testing.T, seed uint64) *simulation {
 	return newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *harness) {
 		w := newHarness(clk)
 		return pleg.Config{Runtime: w}, w
 	})
 }
 
-func (b *simulation) run() {
+func (b *simulation) startPLEG() {
 	b.process.Go(func() {
 		b.err = b.pleg.Run(b.ctx)
 		b.ran = true
 	})
 }
 
-// at runs the simulation until some seconds after its start.
-func (b *simulation) at(seconds float64) {
+// runUntilSecond runs the simulation until some seconds after its start.
+func (b *simulation) runUntilSecond(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// read starts a reader that records its result and its time.
-func (b *simulation) read(ctx context.Context, uid types.UID) {
+// startReader starts a reader that records its result and its time.
+func (b *simulation) startReader(ctx context.Context, uid types.UID) {
 	mark := b.pleg.Mark()
 	b.process.Go(func() {
 		status, err := b.pleg.NewerThan(ctx, uid, mark)
 		if err != nil {
-			b.harness.note(fmt.Sprintf("reader of %s: %v", uid, err))
+			b.harness.recordCall(fmt.Sprintf("reader of %s: %v", uid, err))
 			return
 		}
-		b.harness.note(fmt.Sprintf("reader of %s: %s", uid, show(status)))
+		b.harness.recordCall(fmt.Sprintf("reader of %s: %s", uid, formatStatus(status)))
 	})
 }
 
-// show returns the containers of a status and its version.
-func show(status *runtime.PodStatus) string {
+// formatStatus returns the containers of a status and its version.
+func formatStatus(status *runtime.PodStatus) string {
 	var parts []string
 	for _, c := range status.Containers {
 		parts = append(parts, c.ID+" "+c.State.String())
@@ -317,8 +317,8 @@ func show(status *runtime.PodStatus) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// version returns the version in a status; 0 if it has none.
-func version(status *runtime.PodStatus) int32 {
+// statusVersion returns the version in a status; 0 if it has none.
+func statusVersion(status *runtime.PodStatus) int32 {
 	if len(status.Containers) == 0 {
 		return 0
 	}

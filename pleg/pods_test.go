@@ -9,15 +9,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// recordSuccess is a table that has seen one listing, of pods a and b.
-func listed() *table {
+// tableWithListing returns a table that has stored one listing, of pods a and b.
+func tableWithListing() *table {
 	t := &table{records: map[types.UID]*record{}, limit: 1}
 	t.storeList(t.nextNumber(), []runtime.Pod{{UID: "a"}, {UID: "b"}}, nil, false)
 	return t
 }
 
-// inspected stores a status as the result of an inspection.
-func inspected(t *table, status *runtime.PodStatus) {
+// storeInspection stores a status as the result of an inspection.
+func storeInspection(t *table, status *runtime.PodStatus) {
 	r := t.ensureRecord(status.UID)
 	t.requestInspection(r, t.number)
 	for {
@@ -39,11 +39,11 @@ func podUIDs(t *table) (uids []types.UID) {
 // TestPods_ShowWhatWasInspectedSince: listings may be half a minute apart. A pod that was inspected
 // as gone since then is not an orphan to kill.
 func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
-	tab := listed()
+	tab := tableWithListing()
 	assert.Equal(t, []types.UID{"a", "b"}, podUIDs(tab), "the listing as it was")
 
 	ready := runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: "s", Ready: true}}
-	inspected(tab, &runtime.PodStatus{UID: "b", Name: "bee", Sandboxes: []runtime.SandboxStatus{ready}})
+	storeInspection(tab, &runtime.PodStatus{UID: "b", Name: "bee", Sandboxes: []runtime.SandboxStatus{ready}})
 	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.listedPodsWithLaterInspections(),
 		"a was looked at and is gone, b has a sandbox now")
 
@@ -54,7 +54,7 @@ func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 	tab.merged = nil
 	assert.Equal(t, []types.UID{"b"}, podUIDs(tab), "that it can not be read again does not bring it back")
 
-	inspected(tab, &runtime.PodStatus{UID: "c", Sandboxes: []runtime.SandboxStatus{ready}})
+	storeInspection(tab, &runtime.PodStatus{UID: "c", Sandboxes: []runtime.SandboxStatus{ready}})
 	assert.Equal(t, []types.UID{"b", "c"}, podUIDs(tab), "a pod that no listing has shown yet")
 
 	tab.storeList(tab.nextNumber(), []runtime.Pod{{UID: "d"}}, nil, false)
@@ -66,6 +66,6 @@ func TestPods_F62_ListedTwice(t *testing.T) {
 	tab := &table{records: map[types.UID]*record{}, limit: 1}
 	tab.storeList(tab.nextNumber(), []runtime.Pod{{UID: "a"}, {UID: "b"}, {UID: "a"}}, nil, false)
 	assert.Equal(t, []types.UID{"a", "b", "a"}, podUIDs(tab), "the listing as it was")
-	inspected(tab, &runtime.PodStatus{UID: "a", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s"}}}})
+	storeInspection(tab, &runtime.PodStatus{UID: "a", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s"}}}})
 	assert.Equal(t, []types.UID{"a"}, podUIDs(tab), "b was looked at too, and is gone")
 }

@@ -47,35 +47,35 @@ func TestProperty_I24_I25_I40(t *testing.T) {
 			}
 			return cfg, h.stream.harness
 		})
-		h.sub = h.b.pleg.Subscribe(h.follow)
-		h.b.run()
+		h.sub = h.b.pleg.Subscribe(h.readChanges)
+		h.b.startPLEG()
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			h.step()
+			h.takeStep()
 		}
-		h.settle()
+		h.checkSettled()
 		h.b.ctx.Cancel(context.Canceled)
 		h.b.RunUntilIdle()
 	})
 }
 
-// follow is the subscriber: it reads the pods that are announced.
-func (h *history) follow() {
+// readChanges reads the announced pods, as a subscriber does.
+func (h *history) readChanges() {
 	for _, c := range h.sub.TakeAll(nil) {
 		status, _ := h.b.pleg.Get(c.UID)
-		h.replica[c.UID] = show(status)
+		h.replica[c.UID] = formatStatus(status)
 	}
 }
 
-func (h *history) step() {
+func (h *history) takeStep() {
 	w := h.b.harness
 	uid := rapid.SampledFrom(uids).Draw(h.rt, "uid")
 	switch rapid.SampledFrom([]string{"change", "change", "change", "wait", "wait", "read", "read", "poke", "fault", "lie", "slow", "end"}).Draw(h.rt, "op") {
 	case "change":
-		h.change(uid)
+		h.changeContainer(uid)
 	case "wait":
 		h.b.RunUntil(h.b.Now().Add(time.Duration(rapid.IntRange(0, 3000).Draw(h.rt, "ms")) * time.Millisecond))
 	case "read":
-		h.read(uid)
+		h.startReader(uid)
 	case "poke": // A runtime event, correct or not.
 		if h.stream.sink != nil {
 			h.stream.sink(runtime.Event{UID: uid})
@@ -101,11 +101,11 @@ func (h *history) step() {
 	case "end":
 		h.stream.ended.Signal()
 	}
-	h.monotone()
+	h.checkMonotone()
 }
 
-// change moves one container of a pod to its next state, or creates one.
-func (h *history) change(uid types.UID) {
+// changeContainer moves one container of a pod to its next state, or creates one.
+func (h *history) changeContainer(uid types.UID) {
 	w := h.b.harness
 	if p := w.mu.pods[uid]; p != nil && len(p.containers) > 0 && rapid.Bool().Draw(h.rt, "old") {
 		c := rapid.SampledFrom(p.containers).Draw(h.rt, "container")
@@ -113,18 +113,18 @@ func (h *history) change(uid types.UID) {
 			runtime.StateCreated: runtime.StateRunning,
 			runtime.StateRunning: runtime.StateExited,
 		}[c.State] // An exited container is removed.
-		w.set(uid, c.ID, next)
+		w.setContainer(uid, c.ID, next)
 	} else {
 		h.next++
-		w.set(uid, fmt.Sprint("c", h.next), rapid.SampledFrom([]runtime.State{runtime.StateCreated, runtime.StateRunning}).Draw(h.rt, "state"))
+		w.setContainer(uid, fmt.Sprint("c", h.next), rapid.SampledFrom([]runtime.State{runtime.StateCreated, runtime.StateRunning}).Draw(h.rt, "state"))
 	}
 	if p := w.mu.pods[uid]; len(p.containers) == 0 {
 		h.gone[uid] = p.version
 	}
 }
 
-// read starts a reader that checks the age of its result.
-func (h *history) read(uid types.UID) {
+// startReader starts a reader that checks the age of its result.
+func (h *history) startReader(uid types.UID) {
 	var was int32
 	if p := h.b.harness.mu.pods[uid]; p != nil {
 		was = p.version
@@ -136,11 +136,11 @@ func (h *history) read(uid types.UID) {
 	h.b.process.Go(func() {
 		status, err := h.b.pleg.NewerThan(h.b.ctx, uid, mark)
 		if err == nil {
-			h.notOlder(uid, version(status), was, "answer")
+			h.notOlder(uid, statusVersion(status), was, "answer")
 		}
-		h.b.harness.note("answered")
+		h.b.harness.recordCall("answered")
 	})
-	h.b.harness.note("asked")
+	h.b.harness.recordCall("asked")
 }
 
 // notOlder fails if the version in a status is older than a version. An empty status counts as new
@@ -155,19 +155,19 @@ func (h *history) notOlder(uid types.UID, got, than int32, what string) int32 {
 	return got
 }
 
-// monotone checks that the cache has not gone backwards.
-func (h *history) monotone() {
+// checkMonotone checks that the cache has not gone backwards.
+func (h *history) checkMonotone() {
 	for _, uid := range uids {
 		status, _ := h.b.pleg.Get(uid)
-		if version(status) == 0 && h.latest[uid] == 0 {
+		if statusVersion(status) == 0 && h.latest[uid] == 0 {
 			continue
 		}
-		h.latest[uid] = h.notOlder(uid, version(status), h.latest[uid], "Get")
+		h.latest[uid] = h.notOlder(uid, statusVersion(status), h.latest[uid], "Get")
 	}
 }
 
-// settle ends all faults and runtime events, waits, and compares the cache with the state.
-func (h *history) settle() {
+// checkSettled ends all faults and runtime events, waits, and compares the cache with the state.
+func (h *history) checkSettled() {
 	w := h.b.harness
 	clear(w.mu.hang)
 	clear(w.mu.fail)
@@ -178,17 +178,17 @@ func (h *history) settle() {
 		want := "[]"
 		if p := w.mu.pods[uid]; p != nil {
 			status, _ := w.PodStatus(h.b.ctx, uid)
-			want = show(status)
+			want = formatStatus(status)
 		}
 		got, err := h.b.pleg.Get(uid)
-		if err != nil || show(got) != want {
-			h.rt.Errorf("%s is %s and is shown as %s, error %v", uid, want, show(got), err)
+		if err != nil || formatStatus(got) != want {
+			h.rt.Errorf("%s is %s and is shown as %s, error %v", uid, want, formatStatus(got), err)
 		}
 		if told, ok := h.replica[uid]; ok && told != want || !ok && want != "[]" {
 			h.rt.Errorf("%s is %s and the subscriber was told %q", uid, want, told)
 		}
 	}
-	if asked, answered := w.calls("asked"), w.calls("answered"); asked != answered {
+	if asked, answered := w.countCalls("asked"), w.countCalls("answered"); asked != answered {
 		h.rt.Errorf("%d readers, %d answers", asked, answered)
 	}
 }

@@ -18,37 +18,37 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// lines formats a transcript as it stands in a test.
-func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
+// joinLines formats a transcript as it stands in a test.
+func joinLines(l ...string) string { return strings.Join(l, "\n") + "\n" }
 
 func TestRun_B192_FirstAtOnceThenAPauseAfterEach(t *testing.T) {
-	b := plain(t, 1)
+	b := newPlainSimulation(t, 1)
 	b.harness.mu.listTakes = 300 * time.Millisecond
-	b.run()
-	b.at(4)
-	assert.Equal(t, lines(
+	b.startPLEG()
+	b.runUntilSecond(4)
+	assert.Equal(t, joinLines(
 		" 0.000 list",
 		" 1.300 list",
 		" 2.600 list",
 		" 3.900 list",
-	), b.harness.transcript())
+	), b.harness.takeTranscript())
 }
 
 func TestRun_B179_B182_B185_PodLifecycle(t *testing.T) {
-	b := plain(t, 1)
-	b.run()
-	b.at(0.5)
-	b.harness.set("a", "c", runtime.StateCreated)
-	b.at(1.5)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.at(2.5)
-	b.harness.set("a", "c", runtime.StateExited)
-	b.harness.set("a", "d", runtime.StateRunning)
-	b.at(4.5)
-	b.harness.set("a", "c", runtime.StateUnknown)
-	b.harness.set("a", "d", runtime.StateUnknown)
-	b.at(6.5)
-	assert.Equal(t, lines(
+	b := newPlainSimulation(t, 1)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
+	b.harness.setContainer("a", "c", runtime.StateCreated)
+	b.runUntilSecond(1.5)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.runUntilSecond(2.5)
+	b.harness.setContainer("a", "c", runtime.StateExited)
+	b.harness.setContainer("a", "d", runtime.StateRunning)
+	b.runUntilSecond(4.5)
+	b.harness.setContainer("a", "c", runtime.StateUnknown)
+	b.harness.setContainer("a", "d", runtime.StateUnknown)
+	b.runUntilSecond(6.5)
+	assert.Equal(t, joinLines(
 		" 0.000 list",
 		" 1.000 list",
 		" 1.000 inspect a",
@@ -64,7 +64,7 @@ func TestRun_B179_B182_B185_PodLifecycle(t *testing.T) {
 		" 5.000 inspect a",
 		" 5.000 tell a ContainerDied|ContainerRemoved",
 		" 6.000 list",
-	), b.harness.transcript())
+	), b.harness.takeTranscript())
 	status, err := b.pleg.Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, &runtime.PodStatus{UID: "a"}, status)
@@ -74,44 +74,44 @@ func TestRun_B179_B182_B185_PodLifecycle(t *testing.T) {
 // neither the listings nor the others.
 func TestRun_I39_F54_HungPodDelaysNoOther(t *testing.T) {
 	for seed := range uint64(20) {
-		b := plain(t, seed)
-		b.harness.set("a", "ca", runtime.StateRunning)
-		b.harness.set("b", "cb", runtime.StateRunning)
+		b := newPlainSimulation(t, seed)
+		b.harness.setContainer("a", "ca", runtime.StateRunning)
+		b.harness.setContainer("b", "cb", runtime.StateRunning)
 		b.harness.mu.hang["a"] = true
-		b.run()
-		b.at(0.5)
-		require.Equal(t, lines(
+		b.startPLEG()
+		b.runUntilSecond(0.5)
+		require.Equal(t, joinLines(
 			" 0.000 inspect a",
 			" 0.000 inspect b",
 			" 0.000 list",
 			" 0.000 tell b ContainerStarted",
-		), sorted(b.harness.transcript()), "seed %d", seed)
-		b.read(b.ctx, "a")
-		b.read(b.ctx, "b")
-		b.at(0.6)
-		b.harness.set("b", "cb", runtime.StateExited)
-		b.at(2.5)
-		require.Equal(t, lines(
+		), sortLines(b.harness.takeTranscript()), "seed %d", seed)
+		b.startReader(b.ctx, "a")
+		b.startReader(b.ctx, "b")
+		b.runUntilSecond(0.6)
+		b.harness.setContainer("b", "cb", runtime.StateExited)
+		b.runUntilSecond(2.5)
+		require.Equal(t, joinLines(
 			" 0.500 inspect b",
 			" 0.500 reader of b: [cb running]",
 			" 1.000 list",
 			" 1.000 inspect b",
 			" 1.000 tell b ContainerDied",
 			" 2.000 list",
-		), b.harness.transcript(), "seed %d", seed)
-		b.at(9.5)
-		b.harness.transcript()
+		), b.harness.takeTranscript(), "seed %d", seed)
+		b.runUntilSecond(9.5)
+		b.harness.takeTranscript()
 		// The reader arrived during the first inspection, so only the second one, which begins when
 		// the first has failed, satisfies it.
-		b.at(10)
-		require.Contains(t, b.harness.transcript(), lines("10.000 tell a PodSync", "10.000 inspect a"))
+		b.runUntilSecond(10)
+		require.Contains(t, b.harness.takeTranscript(), joinLines("10.000 tell a PodSync", "10.000 inspect a"))
 		_, err := b.pleg.Get("a")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		b.harness.do(func() { b.harness.mu.hang["a"] = false })
-		b.at(19.5)
-		b.harness.transcript()
-		b.at(21.5)
-		got := b.harness.transcript()
+		b.harness.withLock(func() { b.harness.mu.hang["a"] = false })
+		b.runUntilSecond(19.5)
+		b.harness.takeTranscript()
+		b.runUntilSecond(21.5)
+		got := b.harness.takeTranscript()
 		require.Contains(t, got, "20.000 reader of a: pleg: inspect: context deadline exceeded\n")
 		require.Contains(t, got, "inspect a\n")
 		require.Contains(t, got, "tell a ContainerStarted\n", "seed %d: withheld until it could be read", seed)
@@ -122,91 +122,91 @@ func TestRun_I39_F54_HungPodDelaysNoOther(t *testing.T) {
 
 // Any number of hanging pods leaves slots for the others.
 func TestRun_I39_ManyHungPods(t *testing.T) {
-	b := plain(t, 1)
+	b := newPlainSimulation(t, 1)
 	for i := range 100 {
 		uid := types.UID(fmt.Sprintf("hung%02d", i))
-		b.harness.set(uid, "c"+string(uid), runtime.StateRunning)
+		b.harness.setContainer(uid, "c"+string(uid), runtime.StateRunning)
 		b.harness.mu.hang[uid] = true
 	}
-	b.harness.set("b", "cb", runtime.StateRunning)
-	b.run()
-	b.at(140) // Each of them has timed out once.
-	b.harness.transcript()
+	b.harness.setContainer("b", "cb", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(140) // Each of them has timed out once.
+	b.harness.takeTranscript()
 	for at := 150.0; at < 160; at++ {
-		b.at(at)
-		b.harness.transcript()
-		b.read(b.ctx, "b")
-		b.at(at)
-		assert.Contains(t, b.harness.transcript(), fmt.Sprintf("%.3f reader of b: [cb running]", at))
+		b.runUntilSecond(at)
+		b.harness.takeTranscript()
+		b.startReader(b.ctx, "b")
+		b.runUntilSecond(at)
+		assert.Contains(t, b.harness.takeTranscript(), fmt.Sprintf("%.3f reader of b: [cb running]", at))
 	}
 	assert.Equal(t, 8, b.harness.mu.most)
 }
 
 func TestRun_F54_HungListHoldsUpNoReader(t *testing.T) {
-	b := plain(t, 1)
-	b.harness.set("b", "cb", runtime.StateRunning)
-	b.run()
-	b.at(0.5)
+	b := newPlainSimulation(t, 1)
+	b.harness.setContainer("b", "cb", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
 	b.harness.mu.hangLists = true
-	b.at(60)
-	b.harness.transcript()
-	b.read(b.ctx, "b")
-	b.at(60)
-	assert.Equal(t, lines("60.000 inspect b", "60.000 reader of b: [cb running]"), b.harness.transcript())
+	b.runUntilSecond(60)
+	b.harness.takeTranscript()
+	b.startReader(b.ctx, "b")
+	b.runUntilSecond(60)
+	assert.Equal(t, joinLines("60.000 inspect b", "60.000 reader of b: [cb running]"), b.harness.takeTranscript())
 	healthy, err := b.pleg.Healthy()
 	require.True(t, healthy, "%v", err)
-	b.at(181)
+	b.runUntilSecond(181)
 	_, err = b.pleg.Healthy()
 	require.EqualError(t, err, "pleg: the last listing that succeeded began 3m1s ago, threshold is 3m0s; "+
 		"a listing has been under way for 59s: pleg: list: context deadline exceeded")
 	b.harness.mu.hangLists = false
-	b.at(243)
+	b.runUntilSecond(243)
 	healthy, err = b.pleg.Healthy()
 	require.True(t, healthy, "%v", err)
 }
 
 func TestRun_B172_I47_NothingIsConcludedFromAnError(t *testing.T) {
-	b := plain(t, 1)
+	b := newPlainSimulation(t, 1)
 	_, err := b.pleg.Healthy()
 	require.EqualError(t, err, "pleg: no listing has succeeded yet; no listing has begun since")
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(0.5)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
 	b.harness.mu.listErr = runtime.ErrNotReady
 	b.harness.mu.fail["a"] = runtime.ErrNotReady
-	b.harness.transcript()
-	b.at(9.5)
-	assert.NotContains(t, b.harness.transcript(), "tell")
+	b.harness.takeTranscript()
+	b.runUntilSecond(9.5)
+	assert.NotContains(t, b.harness.takeTranscript(), "tell")
 	status, err := b.pleg.Get("a")
 	require.NoError(t, err)
-	assert.Equal(t, "[c running]", show(status))
+	assert.Equal(t, "[c running]", formatStatus(status))
 	assert.Len(t, b.pleg.Pods(), 1)
 
-	b.read(b.ctx, "a")
-	b.at(9.5)
-	assert.Contains(t, b.harness.transcript(), "reader of a: pleg: inspect: runtime: not ready")
+	b.startReader(b.ctx, "a")
+	b.runUntilSecond(9.5)
+	assert.Contains(t, b.harness.takeTranscript(), "reader of a: pleg: inspect: runtime: not ready")
 	status, err = b.pleg.Get("a")
 	require.ErrorIs(t, err, runtime.ErrNotReady)
-	assert.Equal(t, "[c running]", show(status), "the last that could be read")
+	assert.Equal(t, "[c running]", formatStatus(status), "the last that could be read")
 
 	b.harness.mu.listErr, b.harness.mu.fail["a"] = nil, nil
-	b.at(11)
-	assert.Contains(t, b.harness.transcript(), "tell a PodSync")
+	b.runUntilSecond(11)
+	assert.Contains(t, b.harness.takeTranscript(), "tell a PodSync")
 }
 
 // A caller that takes an empty status for an empty pod would conclude at the start of an agent that
 // no container runs.
 func TestGet_I47_UnobservedIsNotEmpty(t *testing.T) {
-	b := plain(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
+	b := newPlainSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
 	b.harness.mu.hang["a"] = true
 	for _, uid := range []types.UID{"a", "nobody"} {
 		status, err := b.pleg.Get(uid)
 		require.ErrorIs(t, err, pleg.ErrUnobserved)
 		assert.Equal(t, &runtime.PodStatus{UID: uid}, status)
 	}
-	b.run()
-	b.at(0.5)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
 	_, err := b.pleg.Get("a")
 	require.ErrorIs(t, err, pleg.ErrUnobserved, "it is listed, and its first inspection has not come back")
 	_, err = b.pleg.Get("nobody")
@@ -215,56 +215,56 @@ func TestGet_I47_UnobservedIsNotEmpty(t *testing.T) {
 
 func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 	t.Run("success", func(t *testing.T) {
-		b := plain(t, 1)
-		b.harness.set("a", "c", runtime.StateRunning)
-		b.read(b.ctx, "a")
-		b.at(0.5)
-		assert.Empty(t, b.harness.transcript(), "B-161: nothing has been observed yet")
-		b.run()
-		b.at(0.5)
-		assert.Contains(t, b.harness.transcript(), " 0.500 reader of a: [c running]\n")
+		b := newPlainSimulation(t, 1)
+		b.harness.setContainer("a", "c", runtime.StateRunning)
+		b.startReader(b.ctx, "a")
+		b.runUntilSecond(0.5)
+		assert.Empty(t, b.harness.takeTranscript(), "B-161: nothing has been observed yet")
+		b.startPLEG()
+		b.runUntilSecond(0.5)
+		assert.Contains(t, b.harness.takeTranscript(), " 0.500 reader of a: [c running]\n")
 	})
 	t.Run("error", func(t *testing.T) {
-		b := plain(t, 1)
+		b := newPlainSimulation(t, 1)
 		b.harness.mu.fail["a"] = runtime.ErrNotReady
-		b.run()
-		b.read(b.ctx, "a")
-		b.at(0)
-		assert.Contains(t, b.harness.transcript(), " 0.000 reader of a: pleg: inspect: runtime: not ready\n")
+		b.startPLEG()
+		b.startReader(b.ctx, "a")
+		b.runUntilSecond(0)
+		assert.Contains(t, b.harness.takeTranscript(), " 0.000 reader of a: pleg: inspect: runtime: not ready\n")
 	})
 	t.Run("ctx", func(t *testing.T) {
-		b := plain(t, 1)
+		b := newPlainSimulation(t, 1)
 		b.harness.mu.hang["a"] = true
-		b.run()
+		b.startPLEG()
 		ctx := executor.NewContext(context.Background())
-		b.read(ctx, "a")
-		b.at(3)
-		b.harness.transcript()
+		b.startReader(ctx, "a")
+		b.runUntilSecond(3)
+		b.harness.takeTranscript()
 		ctx.Cancel(context.Canceled)
-		b.at(3)
-		assert.Equal(t, " 3.000 reader of a: context canceled\n", b.harness.transcript())
+		b.runUntilSecond(3)
+		assert.Equal(t, " 3.000 reader of a: context canceled\n", b.harness.takeTranscript())
 	})
 	t.Run("deletion", func(t *testing.T) {
-		b := plain(t, 1)
-		b.harness.set("a", "c", runtime.StateRunning)
+		b := newPlainSimulation(t, 1)
+		b.harness.setContainer("a", "c", runtime.StateRunning)
 		b.harness.mu.statusTakes = 100 * time.Millisecond
-		b.run()
-		b.at(0.5)
-		b.read(b.ctx, "a")
-		b.harness.set("a", "c", runtime.StateUnknown)
-		b.at(0.6)
-		assert.Contains(t, b.harness.transcript(), " 0.600 reader of a: []\n")
+		b.startPLEG()
+		b.runUntilSecond(0.5)
+		b.startReader(b.ctx, "a")
+		b.harness.setContainer("a", "c", runtime.StateUnknown)
+		b.runUntilSecond(0.6)
+		assert.Contains(t, b.harness.takeTranscript(), " 0.600 reader of a: []\n")
 	})
 	t.Run("end of Run", func(t *testing.T) {
-		b := plain(t, 1)
+		b := newPlainSimulation(t, 1)
 		b.harness.mu.hang["a"] = true
-		b.run()
-		b.read(context.Background(), "a")
-		b.at(3)
-		b.harness.transcript()
+		b.startPLEG()
+		b.startReader(context.Background(), "a")
+		b.runUntilSecond(3)
+		b.harness.takeTranscript()
 		b.ctx.Cancel(context.Canceled)
-		b.at(3)
-		assert.Equal(t, " 3.000 reader of a: pleg: stopped\n", b.harness.transcript())
+		b.runUntilSecond(3)
+		assert.Equal(t, " 3.000 reader of a: pleg: stopped\n", b.harness.takeTranscript())
 		_, err := b.pleg.NewerThan(context.Background(), "a", b.pleg.Mark())
 		require.ErrorIs(t, err, pleg.ErrStopped)
 		assert.True(t, b.ran)
@@ -272,68 +272,68 @@ func TestNewerThan_I25_EveryEndWakesTheReader(t *testing.T) {
 		require.ErrorIs(t, b.pleg.Run(b.ctx), runtime.ErrSecondRun)
 	})
 	t.Run("crash", func(t *testing.T) {
-		b := plain(t, 1)
+		b := newPlainSimulation(t, 1)
 		b.harness.mu.hang["a"] = true
-		b.run()
-		b.read(b.ctx, "a")
-		b.at(3)
+		b.startPLEG()
+		b.startReader(b.ctx, "a")
+		b.runUntilSecond(3)
 		b.process.Crash()
-		assert.Contains(t, b.harness.transcript(), "reader of a: executor: the process has crashed\n")
+		assert.Contains(t, b.harness.takeTranscript(), "reader of a: executor: the process has crashed\n")
 		assert.Zero(t, b.process.Running())
 	})
 }
 
 // A mark above all observations counts as the newest one, and does not make the loop spin.
 func TestNewerThan_MarkFromTheFuture(t *testing.T) {
-	b := plain(t, 1)
-	b.run()
-	b.at(0.5)
+	b := newPlainSimulation(t, 1)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
 	b.process.Go(func() {
 		_, err := b.pleg.NewerThan(b.ctx, "a", ^uint64(0))
-		b.harness.note(fmt.Sprint("answered ", err))
+		b.harness.recordCall(fmt.Sprint("answered ", err))
 	})
-	b.at(0.5)
-	assert.Equal(t, lines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.harness.transcript())
+	b.runUntilSecond(0.5)
+	assert.Equal(t, joinLines(" 0.000 list", " 0.500 inspect a", " 0.500 answered <nil>"), b.harness.takeTranscript())
 }
 
 // B-215: an outdated listing does not satisfy a caller that has just changed the pod and has called
 // RequestRelist.
 func TestRequestRelist_LaggingListDoesNotCount(t *testing.T) {
-	b := plain(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(0.5)
+	b := newPlainSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
 	b.harness.mu.frozen = b.harness.listLocked()
-	b.harness.set("a", "d", runtime.StateRunning)
+	b.harness.setContainer("a", "d", runtime.StateRunning)
 	b.harness.mu.hang["a"] = true
 	b.pleg.RequestRelist("a")
-	b.read(b.ctx, "a")
-	b.at(5)
-	assert.NotContains(t, b.harness.transcript(), "reader")
+	b.startReader(b.ctx, "a")
+	b.runUntilSecond(5)
+	assert.NotContains(t, b.harness.takeTranscript(), "reader")
 	b.harness.mu.hang["a"] = false
-	b.at(12)
-	assert.Contains(t, b.harness.transcript(), "reader of a: pleg: inspect: context deadline exceeded")
-	b.read(b.ctx, "a")
-	b.at(12)
-	assert.Contains(t, b.harness.transcript(), "reader of a: [c running, d running]")
+	b.runUntilSecond(12)
+	assert.Contains(t, b.harness.takeTranscript(), "reader of a: pleg: inspect: context deadline exceeded")
+	b.startReader(b.ctx, "a")
+	b.runUntilSecond(12)
+	assert.Contains(t, b.harness.takeTranscript(), "reader of a: [c running, d running]")
 }
 
 // F93: ten thousand containers exit at the same instant.
 func TestRun_F93_Herd(t *testing.T) {
 	const n = 10_000
-	b := plain(t, 1)
+	b := newPlainSimulation(t, 1)
 	for i := range n {
-		b.harness.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateRunning)
+		b.harness.setContainer(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateRunning)
 	}
-	b.run()
-	b.at(0.5)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
 	second := b.pleg.Subscribe(nil)
 	assert.Len(t, second.TakeAll(nil), n, "a subscription begins with what is known")
 	for i := range n {
-		b.harness.set(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateExited)
+		b.harness.setContainer(types.UID(fmt.Sprint(i)), fmt.Sprint("c", i), runtime.StateExited)
 	}
 	b.harness.mu.statusTakes = time.Millisecond
-	b.at(5)
+	b.runUntilSecond(5)
 	changes := second.TakeAll(nil)
 	require.Len(t, changes, n)
 	for _, c := range changes {
@@ -341,22 +341,22 @@ func TestRun_F93_Herd(t *testing.T) {
 	}
 	assert.Equal(t, 8, b.harness.mu.most)
 	// Inspections that were running when the next listing began may be too old for it.
-	assert.LessOrEqual(t, strings.Count(b.harness.transcript(), "inspect"), 2*n+8*3)
+	assert.LessOrEqual(t, strings.Count(b.harness.takeTranscript(), "inspect"), 2*n+8*3)
 }
 
 func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
-	b := plain(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
+	b := newPlainSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
 	slow := b.pleg.Subscribe(nil)
 	gone := b.pleg.Subscribe(nil)
 	gone.Close()
-	b.run()
-	b.at(0.5)
-	b.harness.set("a", "c", runtime.StateExited)
-	b.harness.set("b", "d", runtime.StateRunning)
-	b.at(1.5)
-	b.harness.set("a", "c", runtime.StateUnknown)
-	b.at(2.5)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
+	b.harness.setContainer("a", "c", runtime.StateExited)
+	b.harness.setContainer("b", "d", runtime.StateRunning)
+	b.runUntilSecond(1.5)
+	b.harness.setContainer("a", "c", runtime.StateUnknown)
+	b.runUntilSecond(2.5)
 	assert.Equal(t, []pleg.Change{
 		{UID: "a", Events: pleg.ContainerStarted | pleg.ContainerDied | pleg.ContainerRemoved},
 		{UID: "b", Events: pleg.ContainerStarted},
@@ -368,24 +368,24 @@ func TestSubscribe_EverySubscriberGetsEveryPod(t *testing.T) {
 }
 
 func TestRequestRelist_B187_InspectsAtOnce(t *testing.T) {
-	b, _ := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(20)
-	b.harness.transcript()
-	b.harness.set("a", "c", runtime.StateExited)
+	b, _ := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(20)
+	b.harness.takeTranscript()
+	b.harness.setContainer("a", "c", runtime.StateExited)
 	b.pleg.RequestRelist("a")
 	b.pleg.RequestRelist("a")
 	b.pleg.RequestRelist("")
-	b.at(21)
-	assert.Equal(t, lines("20.000 inspect a", "20.000 tell a ContainerDied"), b.harness.transcript())
+	b.runUntilSecond(21)
+	assert.Equal(t, joinLines("20.000 inspect a", "20.000 tell a ContainerDied"), b.harness.takeTranscript())
 	b.pleg.RequestRelist("a")
-	b.at(21)
-	assert.Equal(t, lines("21.000 inspect a"), b.harness.transcript(), "nothing new makes no event")
+	b.runUntilSecond(21)
+	assert.Equal(t, joinLines("21.000 inspect a"), b.harness.takeTranscript(), "nothing new makes no event")
 }
 
-// streaming is a simulation over a harness with an event stream.
-func streaming(t *testing.T, seed uint64) (*simulation, *streamer) {
+// newStreamingSimulation returns a simulation over a harness with an event stream.
+func newStreamingSimulation(t *testing.T, seed uint64) (*simulation, *streamer) {
 	var s *streamer
 	b := newSimulation(t, seed, func(clk clock.Clock) (pleg.Config, *harness) {
 		s = newStreamer(clk)
@@ -395,158 +395,158 @@ func streaming(t *testing.T, seed uint64) (*simulation, *streamer) {
 }
 
 func TestRun_I49_HealthyStreamLeavesTheSafetyNet(t *testing.T) {
-	b, _ := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(11)
-	b.harness.transcript()
-	b.at(131)
-	assert.Equal(t, lines(
+	b, _ := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(11)
+	b.harness.takeTranscript()
+	b.runUntilSecond(131)
+	assert.Equal(t, joinLines(
 		"39.000 list", // The stream has been open for ten seconds; the last listing before was at nine.
 		"69.000 list",
 		"99.000 list",
 		"129.000 list",
-	), b.harness.transcript())
+	), b.harness.takeTranscript())
 }
 
 // Only inspections are stored and announced (B-211). An event of the stream only requests an
 // inspection (D-6).
 func TestRun_B211_B212_EventsAreHintsAndNothingElse(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(15.5)
-	b.harness.transcript()
-	b.harness.set("a", "c", runtime.StateExited)
+	b, s := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(15.5)
+	b.harness.takeTranscript()
+	b.harness.setContainer("a", "c", runtime.StateExited)
 	for _, at := range []time.Time{{}, start.Add(-time.Hour), start.Add(1000 * time.Hour)} { // F66
 		s.sink(runtime.Event{UID: "a", ContainerID: "c", At: at})
 	}
 	s.sink(runtime.Event{UID: "a", ContainerID: "no such"})
 	s.sink(runtime.Event{UID: "nobody"})
 	s.sink(runtime.Event{})
-	b.at(16.5)
-	assert.Equal(t, lines(
+	b.runUntilSecond(16.5)
+	assert.Equal(t, joinLines(
 		"15.500 inspect a",
 		"15.500 inspect nobody",
 		"15.500 tell a ContainerDied",
-	), sorted(b.harness.transcript()))
+	), sortLines(b.harness.takeTranscript()))
 }
 
-// sorted sorts the lines of a transcript, for events at the same time.
-func sorted(transcript string) string {
+// sortLines sorts the lines of a transcript, for events at the same time.
+func sortLines(transcript string) string {
 	return strings.Join(slices.Sorted(strings.Lines(transcript)), "")
 }
 
 // After five failures in a row the stream is still opened again, with growing pauses. While it is
 // closed there is a listing every second.
 func TestRun_F65_BrokenStream(t *testing.T) {
-	b, s := streaming(t, 1)
+	b, s := newStreamingSimulation(t, 1)
 	s.ended.Signal()
-	b.run()
+	b.startPLEG()
 	for at := 0.0; at < 60; at += 0.05 {
-		b.at(at)
+		b.runUntilSecond(at)
 		s.ended.Signal()
 	}
 	opened := s.count
 	assert.InDelta(t, 6+50/5, opened, 3, "100 ms, doubling to 5 s")
-	assert.InDelta(t, 60, b.harness.calls("list"), 2)
+	assert.InDelta(t, 60, b.harness.countCalls("list"), 2)
 
 	// It is open again: one event shows that, and the pause is short again.
-	b.at(70)
+	b.runUntilSecond(70)
 	for s.count == opened {
 		opened = s.count
-		b.at(b.Now().Sub(start).Seconds() + 1)
+		b.runUntilSecond(b.Now().Sub(start).Seconds() + 1)
 	}
 	s.sink(runtime.Event{UID: "a"})
-	before := b.harness.calls("list")
+	before := b.harness.countCalls("list")
 	now := b.Now().Sub(start).Seconds()
-	b.at(now + 25)
-	assert.InDelta(t, 1, b.harness.calls("list")-before, 1, "the stream has delivered an event, so the next listing is 30 s later")
-	b.harness.transcript()
+	b.runUntilSecond(now + 25)
+	assert.InDelta(t, 1, b.harness.countCalls("list")-before, 1, "the stream has delivered an event, so the next listing is 30 s later")
+	b.harness.takeTranscript()
 	opened = s.count
 	s.ended.Signal()
-	b.at(now + 25.2)
+	b.runUntilSecond(now + 25.2)
 	assert.Equal(t, opened+1, s.count, "100 ms later it is open again")
-	assert.Contains(t, b.harness.transcript(), "list", "what was lost meanwhile is listed")
+	assert.Contains(t, b.harness.takeTranscript(), "list", "what was lost meanwhile is listed")
 }
 
 // A runtime without a stream is asked again from time to time, because another runtime may have
 // replaced it. Meanwhile its pods are listed (F64).
 func TestRun_F64_NoStream(t *testing.T) {
-	b, s := streaming(t, 1)
+	b, s := newStreamingSimulation(t, 1)
 	s.none = true
-	b.run()
-	b.at(10 * 60)
+	b.startPLEG()
+	b.runUntilSecond(10 * 60)
 	assert.InDelta(t, 10, s.count, 1)
-	assert.InDelta(t, 10*60, b.harness.calls("list"), 5)
+	assert.InDelta(t, 10*60, b.harness.countCalls("list"), 5)
 	s.none = false
-	b.at(12 * 60)
-	before := b.harness.calls("list")
-	b.at(14 * 60)
-	assert.InDelta(t, 4, b.harness.calls("list")-before, 1, "the stream has been opened, and stands")
+	b.runUntilSecond(12 * 60)
+	before := b.harness.countCalls("list")
+	b.runUntilSecond(14 * 60)
+	assert.InDelta(t, 4, b.harness.countCalls("list")-before, 1, "the stream has been opened, and stands")
 }
 
 func TestRun_F65_FloodOfOnePod(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(20)
-	before := b.harness.calls("inspect a")
+	b, s := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(20)
+	before := b.harness.countCalls("inspect a")
 	for i := range 10_000 {
 		b.RunUntil(start.Add(20*time.Second + time.Duration(i)*100*time.Microsecond))
 		s.sink(runtime.Event{UID: "a"})
 	}
-	b.at(22)
-	assert.LessOrEqual(t, b.harness.calls("inspect a")-before, 13)
-	b.harness.set("a", "c", runtime.StateExited)
+	b.runUntilSecond(22)
+	assert.LessOrEqual(t, b.harness.countCalls("inspect a")-before, 13)
+	b.harness.setContainer("a", "c", runtime.StateExited)
 	s.sink(runtime.Event{UID: "a"})
-	b.at(23.1)
+	b.runUntilSecond(23.1)
 	status, _ := b.pleg.Get("a")
-	assert.Equal(t, "[c exited]", show(status))
+	assert.Equal(t, "[c exited]", formatStatus(status))
 }
 
 // A failed inspection is retried after a second even if the next listing is half a minute away.
 func TestRun_B184_RetryDoesNotWaitForTheNextListing(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(20)
-	b.harness.transcript()
-	b.harness.set("a", "c", runtime.StateExited)
+	b, s := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(20)
+	b.harness.takeTranscript()
+	b.harness.setContainer("a", "c", runtime.StateExited)
 	b.harness.mu.fail["a"] = runtime.ErrNotReady
 	s.sink(runtime.Event{UID: "a"})
-	b.at(21.5)
+	b.runUntilSecond(21.5)
 	b.harness.mu.fail["a"] = nil
-	b.at(25)
-	assert.Equal(t, lines(
+	b.runUntilSecond(25)
+	assert.Equal(t, joinLines(
 		"20.000 inspect a",
 		"20.000 tell a PodSync",
 		"21.000 inspect a",
 		"22.000 inspect a",
 		"22.000 tell a ContainerDied",
-	), b.harness.transcript())
+	), b.harness.takeTranscript())
 }
 
 // A container has failed, and the runtime finds out later that it was OOM killed. Neither an event
 // nor a listing shows that. So the pod is inspected once more, but not for ever.
 func TestRun_OOMReasonArrivesLate(t *testing.T) {
-	b, _ := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(11.5)
-	b.harness.transcript()
-	b.harness.do(func() { b.harness.mu.reasons["c"] = "Error" })
-	b.harness.set("a", "c", runtime.StateExited)
+	b, _ := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(11.5)
+	b.harness.takeTranscript()
+	b.harness.withLock(func() { b.harness.mu.reasons["c"] = "Error" })
+	b.harness.setContainer("a", "c", runtime.StateExited)
 	b.pleg.RequestRelist("a")
-	b.at(11.7)
-	b.harness.do(func() { b.harness.mu.reasons["c"] = "OOMKilled" })
-	b.at(20)
-	assert.Equal(t, lines(
+	b.runUntilSecond(11.7)
+	b.harness.withLock(func() { b.harness.mu.reasons["c"] = "OOMKilled" })
+	b.runUntilSecond(20)
+	assert.Equal(t, joinLines(
 		"11.500 inspect a",
 		"11.500 tell a ContainerDied",
 		"12.500 inspect a",
 		"12.500 tell a PodSync",
-	), b.harness.transcript())
+	), b.harness.takeTranscript())
 	status, err := b.pleg.Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "OOMKilled", status.Containers[0].Reason)
@@ -554,26 +554,26 @@ func TestRun_OOMReasonArrivesLate(t *testing.T) {
 
 // A container that failed under an earlier agent is not inspected again.
 func TestRun_OldFailuresAreNotInspectedAgain(t *testing.T) {
-	b, _ := streaming(t, 1)
-	b.harness.do(func() { b.harness.mu.reasons["c"] = "Error" })
-	b.harness.set("a", "c", runtime.StateExited)
-	b.run()
-	b.at(8)
-	assert.Equal(t, 1, b.harness.calls("inspect a"))
+	b, _ := newStreamingSimulation(t, 1)
+	b.harness.withLock(func() { b.harness.mu.reasons["c"] = "Error" })
+	b.harness.setContainer("a", "c", runtime.StateExited)
+	b.startPLEG()
+	b.runUntilSecond(8)
+	assert.Equal(t, 1, b.harness.countCalls("inspect a"))
 }
 
 // A record has vanished, which needs no sync, and another one has changed, which needs one.
 func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
-	b := plain(t, 1)
-	b.harness.do(func() { b.harness.mu.reasons["c"], b.harness.mu.reasons["d"] = "OOMKilled", "OOMKilled" })
-	b.harness.set("a", "c", runtime.StateExited)
-	b.harness.set("a", "d", runtime.StateExited)
-	b.run()
-	b.at(0.5)
-	b.harness.transcript()
-	b.harness.set("a", "c", runtime.StateUnknown) // Each change is visible in the message of the remaining container.
-	b.at(1.5)
-	assert.Equal(t, lines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.harness.transcript())
+	b := newPlainSimulation(t, 1)
+	b.harness.withLock(func() { b.harness.mu.reasons["c"], b.harness.mu.reasons["d"] = "OOMKilled", "OOMKilled" })
+	b.harness.setContainer("a", "c", runtime.StateExited)
+	b.harness.setContainer("a", "d", runtime.StateExited)
+	b.startPLEG()
+	b.runUntilSecond(0.5)
+	b.harness.takeTranscript()
+	b.harness.setContainer("a", "c", runtime.StateUnknown) // Each change is visible in the message of the remaining container.
+	b.runUntilSecond(1.5)
+	assert.Equal(t, joinLines(" 1.000 list", " 1.000 inspect a", " 1.000 tell a ContainerRemoved|PodSync"), b.harness.takeTranscript())
 }
 
 // TestMuseum_K121349_AnEventIsAHint: the kubelet stored the state of an event as the pod's state,
@@ -581,18 +581,18 @@ func TestRun_B178_WhatIsLostHidesNoChange(t *testing.T) {
 // inspected. Containers were lost, or started twice. Here an event only requests an inspection, and
 // only inspections count. (Also 123087, 120942.)
 func TestMuseum_K121349_AnEventIsAHint(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
-	b.at(15.5)
-	b.harness.transcript()
+	b, s := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
+	b.runUntilSecond(15.5)
+	b.harness.takeTranscript()
 	for _, at := range []time.Time{{}, start.Add(-time.Hour), start.Add(1000 * time.Hour)} {
 		s.sink(runtime.Event{UID: "a", ContainerID: "c", At: at})
 	}
-	b.at(16.5)
-	assert.Equal(t, "15.500 inspect a\n", b.harness.transcript(), "nothing has changed, and nothing is told")
-	b.harness.set("a", "c", runtime.StateExited)
+	b.runUntilSecond(16.5)
+	assert.Equal(t, "15.500 inspect a\n", b.harness.takeTranscript(), "nothing has changed, and nothing is told")
+	b.harness.setContainer("a", "c", runtime.StateExited)
 	s.sink(runtime.Event{UID: "a", ContainerID: "c", At: start.Add(-time.Hour)})
-	b.at(17.5)
-	assert.Equal(t, lines("16.500 inspect a", "16.500 tell a ContainerDied"), sorted(b.harness.transcript()))
+	b.runUntilSecond(17.5)
+	assert.Equal(t, joinLines("16.500 inspect a", "16.500 tell a ContainerDied"), sortLines(b.harness.takeTranscript()))
 }

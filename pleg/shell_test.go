@@ -34,9 +34,9 @@ pleg: Config.MaxInspections is negative`)
 func TestRun_I39_UnderGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStreamer(clock.RealClock{})
-		s.set("a", "ca", runtime.StateRunning)
-		s.set("b", "cb", runtime.StateRunning)
-		s.do(func() { s.mu.hang["a"] = true })
+		s.setContainer("a", "ca", runtime.StateRunning)
+		s.setContainer("b", "cb", runtime.StateRunning)
+		s.withLock(func() { s.mu.hang["a"] = true })
 		p, err := pleg.New(pleg.Config{Runtime: s})
 		require.NoError(t, err)
 		sub := p.Subscribe(nil)
@@ -52,12 +52,12 @@ func TestRun_I39_UnderGoroutines(t *testing.T) {
 			hung <- err
 		}()
 		for range 20 {
-			s.set("b", fmt.Sprint(time.Now().UnixNano()), runtime.StateRunning)
+			s.setContainer("b", fmt.Sprint(time.Now().UnixNano()), runtime.StateRunning)
 			began := time.Now()
 			p.RequestRelist("b")
 			status, err := p.NewerThan(ctx, "b", p.Mark())
 			require.NoError(t, err)
-			assert.Equal(t, s.mu.pods["b"].version, version(status))
+			assert.Equal(t, s.mu.pods["b"].version, statusVersion(status))
 			assert.Zero(t, time.Since(began))
 			require.NoError(t, waitOne(100*time.Millisecond))
 		}
@@ -82,9 +82,9 @@ func TestRelist_SingleStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(clock.RealClock{})
 		for i := range 20 {
-			w.set(types.UID(fmt.Sprintf("p%02d", i)), fmt.Sprint("c", i), runtime.StateRunning)
+			w.setContainer(types.UID(fmt.Sprintf("p%02d", i)), fmt.Sprint("c", i), runtime.StateRunning)
 		}
-		w.do(func() { w.mu.statusTakes = time.Second; w.mu.hang["p03"] = true })
+		w.withLock(func() { w.mu.statusTakes = time.Second; w.mu.hang["p03"] = true })
 		p, err := pleg.New(pleg.Config{Runtime: w, MaxInspections: 5})
 		require.NoError(t, err)
 		sub := p.Subscribe(nil)
@@ -100,12 +100,12 @@ func TestRelist_SingleStep(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		status, err := p.NewerThan(t.Context(), "p04", 0)
 		require.NoError(t, err)
-		assert.Equal(t, "[c4 running]", show(status))
+		assert.Equal(t, "[c4 running]", formatStatus(status))
 
-		w.do(func() { w.mu.hang["p03"] = false; w.mu.listErr = runtime.ErrNotReady })
+		w.withLock(func() { w.mu.hang["p03"] = false; w.mu.listErr = runtime.ErrNotReady })
 		require.ErrorIs(t, p.Relist(t.Context()), runtime.ErrNotReady)
 		assert.Empty(t, sub.TakeAll(nil))
-		w.do(func() { w.mu.listErr = nil })
+		w.withLock(func() { w.mu.listErr = nil })
 		require.NoError(t, p.Relist(t.Context()))
 		assert.Equal(t, []pleg.Change{{UID: "p03", Events: pleg.ContainerStarted}}, sub.TakeAll(nil))
 	})
@@ -115,8 +115,8 @@ func TestRelist_SingleStep(t *testing.T) {
 func TestRelist_CancelledConcludesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(clock.RealClock{})
-		w.set("a", "c", runtime.StateRunning)
-		w.do(func() { w.mu.hang["a"] = true })
+		w.setContainer("a", "c", runtime.StateRunning)
+		w.withLock(func() { w.mu.hang["a"] = true })
 		p, err := pleg.New(pleg.Config{Runtime: w})
 		require.NoError(t, err)
 		sub := p.Subscribe(nil)
@@ -126,7 +126,7 @@ func TestRelist_CancelledConcludesNothing(t *testing.T) {
 		assert.Empty(t, sub.TakeAll(nil))
 		_, err = p.Get("a")
 		require.ErrorIs(t, err, pleg.ErrUnobserved)
-		w.do(func() { w.mu.hang["a"] = false })
+		w.withLock(func() { w.mu.hang["a"] = false })
 		require.NoError(t, p.Relist(t.Context()))
 		assert.Equal(t, []pleg.Change{{UID: "a", Events: pleg.ContainerStarted}}, sub.TakeAll(nil))
 	})
@@ -156,7 +156,7 @@ func TestRelist_F62_InvalidResultIsAnError(t *testing.T) {
 
 func TestHooks_SeeEveryCall(t *testing.T) {
 	w := newHarness(nil)
-	w.set("a", "c", runtime.StateRunning)
+	w.setContainer("a", "c", runtime.StateRunning)
 	var seen []string
 	p, err := pleg.New(pleg.Config{Runtime: w, Hooks: pleg.Hooks{
 		Relisted: func(r pleg.Relisting) {

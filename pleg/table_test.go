@@ -30,7 +30,7 @@ import (
 func TestTable(t *testing.T) {
 	datadriven.Walk(t, "testdata/table", func(t *testing.T, path string) {
 		s := &story{t: t, table: table{records: map[types.UID]*record{}, limit: 2, retryDelay: time.Second}}
-		datadriven.RunTest(t, path, s.run)
+		datadriven.RunTest(t, path, s.runCommand)
 	})
 }
 
@@ -39,7 +39,7 @@ type story struct {
 	table table
 }
 
-func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+func (s *story) runCommand(t *testing.T, d *datadriven.TestData) string {
 	s.t = t
 	table := &s.table
 	var uid string
@@ -53,14 +53,14 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		if n == 0 {
 			n = table.nextNumber()
 		}
-		return s.list(n, pods(t, d.Input))
+		return s.storeList(n, parsePods(t, d.Input))
 	case "ask":
 		table.requestInspection(table.ensureRecord(types.UID(uid)), table.number)
-		return s.queue()
+		return s.formatQueue()
 	case "read":
 		var mark uint64
 		d.ScanArgs(t, "mark", &mark)
-		return s.read(types.UID(uid), mark)
+		return s.readStatus(types.UID(uid), mark)
 	case "take":
 		r, number := table.startNextInspection()
 		if r == nil {
@@ -72,37 +72,37 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		if d.HasArg("err") || d.HasArg("hung") {
 			err = errors.New("boom")
 		}
-		return s.finish(types.UID(uid), n, d.Input, err, d.HasArg("hung"))
+		return s.finishInspection(types.UID(uid), n, d.Input, err, d.HasArg("hung"))
 	case "later":
 		table.requestRetries()
-		return s.queue()
+		return s.formatQueue()
 	case "show":
-		return s.show()
+		return s.formatTable()
 	}
 	t.Fatalf("unknown command %q", d.Cmd)
 	return ""
 }
 
-func (s *story) list(n uint64, next []runtime.Pod) string {
+func (s *story) storeList(n uint64, next []runtime.Pod) string {
 	changed, sameOrder := diff.Lists(nil, s.table.list, next)
 	s.table.storeList(n, next, changed, sameOrder)
-	return fmt.Sprintf("#%d; %s", n, s.queue())
+	return fmt.Sprintf("#%d; %s", n, s.formatQueue())
 }
 
-func (s *story) read(uid types.UID, mark uint64) string {
+func (s *story) readStatus(uid types.UID, mark uint64) string {
 	status, err, ok := s.table.findStatusNewerThan(uid, mark)
 	if ok {
-		return answer(status, err)
+		return formatAnswer(status, err)
 	}
 	r := s.table.ensureRecord(uid)
 	r.waiters = append(r.waiters, &waiter{mark: mark})
 	s.table.requestInspection(r, mark)
-	return "blocked; " + s.queue()
+	return "blocked; " + s.formatQueue()
 }
 
-func (s *story) finish(uid types.UID, n uint64, input string, err error, hung bool) string {
+func (s *story) finishInspection(uid types.UID, n uint64, input string, err error, hung bool) string {
 	status := &runtime.PodStatus{UID: uid}
-	for _, p := range pods(s.t, "pod "+string(uid)+"\n"+input) {
+	for _, p := range parsePods(s.t, "pod "+string(uid)+"\n"+input) {
 		for _, sb := range p.Sandboxes {
 			status.Sandboxes = append(status.Sandboxes, runtime.SandboxStatus{Sandbox: sb})
 		}
@@ -114,22 +114,22 @@ func (s *story) finish(uid types.UID, n uint64, input string, err error, hung bo
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v; ", out.events)
 	for _, w := range out.waiters {
-		fmt.Fprintf(&b, "reader of #%d gets %s", w.mark, answer(w.status, w.err))
+		fmt.Fprintf(&b, "reader of #%d gets %s", w.mark, formatAnswer(w.status, w.err))
 	}
 	for _, id := range out.revived {
 		fmt.Fprintf(&b, "%s is said to be back; ", id)
 	}
-	return b.String() + s.queue()
+	return b.String() + s.formatQueue()
 }
 
-func answer(status *runtime.PodStatus, err error) string {
+func formatAnswer(status *runtime.PodStatus, err error) string {
 	if err != nil {
 		return fmt.Sprintf("error %v\n", err)
 	}
 	return fmt.Sprintf("%v\n", diff.Items(nil, status))
 }
 
-func (s *story) queue() string {
+func (s *story) formatQueue() string {
 	var names []string
 	for _, r := range s.table.queue {
 		names = append(names, string(r.uid))
@@ -143,7 +143,7 @@ func (s *story) queue() string {
 	return fmt.Sprintf("queue %v\n", names)
 }
 
-func (s *story) show() string {
+func (s *story) formatTable() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "number=%d listed=%d\n", s.table.number, s.table.listNumber)
 	for _, uid := range slices.Sorted(maps.Keys(s.table.records)) {
@@ -153,9 +153,8 @@ func (s *story) show() string {
 	return b.String()
 }
 
-// pods parses a listing: "pod UID", then "sandbox ID ready|gone" and "container ID
-// created|running|exited".
-func pods(t *testing.T, text string) []runtime.Pod {
+// parsePods parses a listing: "pod UID", then "sandbox ID ready|gone" and "container ID created|running|exited".
+func parsePods(t *testing.T, text string) []runtime.Pod {
 	states := map[string]runtime.State{"created": runtime.StateCreated, "running": runtime.StateRunning, "exited": runtime.StateExited}
 	var pods []runtime.Pod
 	for line := range strings.Lines(text) {

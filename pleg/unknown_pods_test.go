@@ -13,10 +13,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// inspections returns how often pods with a prefix were inspected.
-func (w *harness) inspections(prefix string) int {
+// countInspections returns how often pods with a prefix were inspected.
+func (w *harness) countInspections(prefix string) int {
 	n := 0
-	w.do(func() {
+	w.withLock(func() {
 		for call, count := range w.mu.calls {
 			if strings.HasPrefix(call, "inspect "+prefix) {
 				n += count
@@ -29,11 +29,11 @@ func (w *harness) inspections(prefix string) int {
 // A stream that delivers one event each time it is opened, and breaks, is opened again with the
 // pauses of any other failure (F65).
 func TestRun_F65_StreamThatBreaksAfterEachEvent(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.harness.set("a", "c", runtime.StateRunning)
-	b.run()
+	b, s := newStreamingSimulation(t, 1)
+	b.harness.setContainer("a", "c", runtime.StateRunning)
+	b.startPLEG()
 	for at := 0.0; at < 60; at += 0.05 {
-		b.at(at)
+		b.runUntilSecond(at)
 		s.sink(runtime.Event{UID: "a"})
 		s.ended.Signal()
 	}
@@ -47,91 +47,91 @@ func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
 		"one":           func(int) types.UID { return "stranger" },
 		"ten in turn":   func(i int) types.UID { return types.UID(fmt.Sprint("stranger-", i%10)) },
 	} {
-		b, s := streaming(t, 1)
-		b.harness.set("a", "c", runtime.StateRunning)
-		b.run()
-		b.at(20)
-		lists := b.harness.calls("list")
+		b, s := newStreamingSimulation(t, 1)
+		b.harness.setContainer("a", "c", runtime.StateRunning)
+		b.startPLEG()
+		b.runUntilSecond(20)
+		lists := b.harness.countCalls("list")
 		for i := range 60_000 {
 			b.RunUntil(start.Add(20*time.Second + time.Duration(i)*time.Millisecond))
 			s.sink(runtime.Event{UID: uid(i)})
 		}
-		assert.LessOrEqual(t, b.harness.inspections("stranger"), 7+50/5, name)
-		assert.GreaterOrEqual(t, b.harness.inspections("stranger"), 50/5, "%s: they are not ignored", name)
-		assert.LessOrEqual(t, b.harness.calls("list")-lists, 2+7+50/5, name)
+		assert.LessOrEqual(t, b.harness.countInspections("stranger"), 7+50/5, name)
+		assert.GreaterOrEqual(t, b.harness.countInspections("stranger"), 50/5, "%s: they are not ignored", name)
+		assert.LessOrEqual(t, b.harness.countCalls("list")-lists, 2+7+50/5, name)
 
 		// A known pod is always inspected at once, and the next listing finds a pod that does
 		// exist.
-		b.harness.transcript()
-		b.harness.set("a", "c", runtime.StateExited)
+		b.harness.takeTranscript()
+		b.harness.setContainer("a", "c", runtime.StateExited)
 		s.sink(runtime.Event{UID: "a"})
-		b.harness.set("new", "n", runtime.StateRunning)
+		b.harness.setContainer("new", "n", runtime.StateRunning)
 		s.sink(runtime.Event{UID: "new"})
-		b.at(80)
-		assert.Contains(t, b.harness.transcript(), "79.999 tell a ContainerDied", name)
-		b.at(85)
+		b.runUntilSecond(80)
+		assert.Contains(t, b.harness.takeTranscript(), "79.999 tell a ContainerDied", name)
+		b.runUntilSecond(85)
 		status, _ := b.pleg.Get("new")
-		assert.Equal(t, "[n running]", show(status), name)
+		assert.Equal(t, "[n running]", formatStatus(status), name)
 	}
 }
 
 // Ten thousand unknown pods at the same time are ten inspections and a listing.
 func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.run()
-	b.at(20)
-	b.harness.transcript()
+	b, s := newStreamingSimulation(t, 1)
+	b.startPLEG()
+	b.runUntilSecond(20)
+	b.harness.takeTranscript()
 	for i := range 10_000 {
 		s.sink(runtime.Event{UID: types.UID(fmt.Sprint("stranger-", i))})
 	}
-	b.at(21)
-	assert.Equal(t, 10, b.harness.inspections("stranger"))
-	assert.Contains(t, b.harness.transcript(), "21.000 list")
+	b.runUntilSecond(21)
+	assert.Equal(t, 10, b.harness.countInspections("stranger"))
+	assert.Contains(t, b.harness.takeTranscript(), "21.000 list")
 }
 
 // The PLEG inspects the first pod that an event names at once, and the next one too: a pod that exists causes no pause.
 func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
-	b, s := streaming(t, 1)
-	b.run()
-	b.at(20)
+	b, s := newStreamingSimulation(t, 1)
+	b.startPLEG()
+	b.runUntilSecond(20)
 	for i := range 30 {
 		uid := types.UID(fmt.Sprint("new-", i))
-		b.harness.set(uid, "c", runtime.StateRunning)
+		b.harness.setContainer(uid, "c", runtime.StateRunning)
 		s.sink(runtime.Event{UID: uid})
-		b.at(20 + float64(i)/100)
+		b.runUntilSecond(20 + float64(i)/100)
 		status, _ := b.pleg.Get(uid)
-		assert.Equal(t, "[c running]", show(status))
+		assert.Equal(t, "[c running]", formatStatus(status))
 	}
 	// Strangers that do not exist, with long breaks: after a break the next one is inspected at
 	// once again.
 	for i := range 5 {
 		at := 30 + 20*float64(i)
-		b.at(at)
+		b.runUntilSecond(at)
 		s.sink(runtime.Event{UID: types.UID(fmt.Sprint("stranger-", i))})
-		b.at(at + 0.05)
-		assert.Equal(t, i+1, b.harness.inspections("stranger"))
+		b.runUntilSecond(at + 0.05)
+		assert.Equal(t, i+1, b.harness.countInspections("stranger"))
 	}
 }
 
 // Strangers whose inspection fails are retried like other pods, a few at a time; the listing shows
 // the others.
 func TestRun_F65_UnknownPodsThatCannotBeInspected(t *testing.T) {
-	b, s := streaming(t, 1)
+	b, s := newStreamingSimulation(t, 1)
 	for i := range 60_000 {
 		b.harness.mu.fail[types.UID(fmt.Sprint("stranger-", i))] = errors.New("boom")
 	}
-	b.run()
-	b.at(20)
-	lists := b.harness.calls("list")
+	b.startPLEG()
+	b.runUntilSecond(20)
+	lists := b.harness.countCalls("list")
 	for i := range 60_000 {
 		b.RunUntil(start.Add(20*time.Second + time.Duration(i)*time.Millisecond))
 		s.sink(runtime.Event{UID: types.UID(fmt.Sprint("stranger-", i))})
 	}
-	assert.LessOrEqual(t, b.harness.inspections("stranger"), 2*10*61)
-	assert.LessOrEqual(t, b.harness.calls("list")-lists, 61)
-	b.harness.do(func() { clear(b.harness.mu.fail) })
-	b.at(82)
-	tried := b.harness.inspections("stranger")
-	b.at(120)
-	assert.Equal(t, tried, b.harness.inspections("stranger"), "they are forgotten")
+	assert.LessOrEqual(t, b.harness.countInspections("stranger"), 2*10*61)
+	assert.LessOrEqual(t, b.harness.countCalls("list")-lists, 61)
+	b.harness.withLock(func() { clear(b.harness.mu.fail) })
+	b.runUntilSecond(82)
+	tried := b.harness.countInspections("stranger")
+	b.runUntilSecond(120)
+	assert.Equal(t, tried, b.harness.countInspections("stranger"), "they are forgotten")
 }

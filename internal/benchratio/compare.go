@@ -137,8 +137,8 @@ func parseRecordedFigures(text string) (recording, error) {
 	return all, nil
 }
 
-// figures returns the recorded figures in the order of the file, without its comments.
-func (r recording) figures() []figure {
+// allFigures returns the recorded figures in the order of the file, without its comments.
+func (r recording) allFigures() []figure {
 	var all []figure
 	for _, l := range r {
 		if l.figure != nil {

@@ -22,7 +22,7 @@ BenchmarkRelistUnchanged/n=110-2 	  1000	      5000 ns/op
 BenchmarkRelistUnchanged/n=110   	  1000	      4000 ns/op
 `
 
-func compare(t *testing.T, recorded string) ([]string, error) {
+func compareOutput(t *testing.T, recorded string) ([]string, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "recorded.txt")
 	require.NoError(t, os.WriteFile(name, []byte(recorded), 0o600))
@@ -41,7 +41,7 @@ func compare(t *testing.T, recorded string) ([]string, error) {
 // TestRun: up to 1.5 times the recorded figure passes. A larger figure, or a missing benchmark, fails. The smallest
 // value of several repetitions counts.
 func TestRun(t *testing.T) {
-	faults, err := compare(t, `# ratios
+	faults, err := compareOutput(t, `# ratios
 ratio podworkers.Dispatch podworkers.Spawn 2.7
 ratio podworkers.Dispatch podworkers.Spawn 2.6
 ratio podworkers.Lifecycle podworkers.Spawn 10000
@@ -70,7 +70,7 @@ func TestRun_BadFile(t *testing.T) {
 		"allocs a much":         `line 1: "much" is no value`,
 		"allocs a 1\nratio a b": `line 2: "ratio a b" is neither "ratio A B VALUE" nor "allocs A VALUE"`,
 	} {
-		_, err := compare(t, text)
+		_, err := compareOutput(t, text)
 		assert.ErrorContains(t, err, fault, "%q", text)
 	}
 }

@@ -62,7 +62,7 @@ func compareOrRecord(file string, record bool) (faults []string, err error) {
 		}
 		return nil, os.WriteFile(file, []byte(updated), 0o644)
 	}
-	for _, c := range recorded.figures() {
+	for _, c := range recorded.allFigures() {
 		now, err := c.computeFrom(results)
 		if err != nil {
 			faults = append(faults, err.Error())

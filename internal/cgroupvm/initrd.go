@@ -24,17 +24,17 @@ func writeInitrd(out io.Writer, testBinary, pattern string) error {
 	files := [][2]string{{program, "init"}, {testBinary, testBinaryName}}
 	a := archive{out: out}
 	for _, dir := range []string{"proc", "sys", "tmp", "dev"} {
-		a.add(dir, directoryType|0o755, nil)
+		a.addEntry(dir, directoryType|0o755, nil)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file[0])
 		if err != nil {
 			return err
 		}
-		a.add(file[1], regularType|0o755, content)
+		a.addEntry(file[1], regularType|0o755, content)
 	}
-	a.add(patternName, regularType|0o644, []byte(pattern))
-	a.add("TRAILER!!!", 0, nil) // The name that ends an archive.
+	a.addEntry(patternName, regularType|0o644, []byte(pattern))
+	a.addEntry("TRAILER!!!", 0, nil) // The name that ends an archive.
 	return a.err
 }
 
@@ -46,25 +46,25 @@ type archive struct {
 	err     error // the first error of a write
 }
 
-// add writes one file or directory.
-func (a *archive) add(name string, mode int, content []byte) {
+// addEntry writes one file or directory.
+func (a *archive) addEntry(name string, mode int, content []byte) {
 	a.inode++
 	header := fmt.Sprintf("070701%08X%08X", a.inode, mode)
 	// Owner, group, links, time, size, two device numbers of the file and two of a device, length of the name, checksum.
 	for _, number := range []int{0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0} {
 		header += fmt.Sprintf("%08X", number)
 	}
-	a.write([]byte(header + name + "\x00"))
+	a.writeBytes([]byte(header + name + "\x00"))
 	a.padToFourBytes()
-	a.write(content)
+	a.writeBytes(content)
 	a.padToFourBytes()
 }
 
 // padToFourBytes writes zeros until the length of the archive is a multiple of four.
-func (a *archive) padToFourBytes() { a.write(make([]byte, -a.written&3)) }
+func (a *archive) padToFourBytes() { a.writeBytes(make([]byte, -a.written&3)) }
 
-// write writes bytes, unless an earlier write has failed.
-func (a *archive) write(content []byte) {
+// writeBytes writes bytes, unless an earlier write has failed.
+func (a *archive) writeBytes(content []byte) {
 	if a.err == nil {
 		_, a.err = a.out.Write(content)
 		a.written += len(content)

@@ -72,15 +72,15 @@ func TestGuard_TheStackIsLoggedOnce(t *testing.T) {
 // badHandler panics in the calls that its fields name.
 type badHandler struct{ where string }
 
-func (h badHandler) at(where string) {
+func (h badHandler) panicAt(where string) {
 	if h.where == where {
 		panic("bad log")
 	}
 }
-func (h badHandler) Enabled(context.Context, slog.Level) bool  { h.at("Enabled"); return true }
-func (h badHandler) Handle(context.Context, slog.Record) error { h.at("Handle"); return nil }
-func (h badHandler) WithAttrs([]slog.Attr) slog.Handler        { h.at("WithAttrs"); return h }
-func (h badHandler) WithGroup(string) slog.Handler             { h.at("WithGroup"); return h }
+func (h badHandler) Enabled(context.Context, slog.Level) bool  { h.panicAt("Enabled"); return true }
+func (h badHandler) Handle(context.Context, slog.Record) error { h.panicAt("Handle"); return nil }
+func (h badHandler) WithAttrs([]slog.Attr) slog.Handler        { h.panicAt("WithAttrs"); return h }
+func (h badHandler) WithGroup(string) slog.Handler             { h.panicAt("WithGroup"); return h }
 
 // The panicking log handler is also the handler that would log the panic.
 func TestGuard_PanicOfTheLogHandler(t *testing.T) {
@@ -104,7 +104,7 @@ func TestGuard_APanicOfTheSimulationIsRaisedAgain(t *testing.T) {
 		"a call of Each":  func() { _ = g.Call("A", func() { executor.Each(p, 0, 2, func(int) { p.Clock().After(time.Second) }) }) },
 		"who is told":     func() { _ = g.Call("A", func() { panic("boom") }) },
 		"a value of Or":   func() { contain.CallOrDefault(g, "A", 1, func() int { p.Clock().Sleep(1); return 2 }) },
-		"a deferred call": func() { _ = recovered(g, func() { p.Clock().Sleep(1) }) },
+		"a deferred call": func() { _ = callRecovered(g, func() { p.Clock().Sleep(1) }) },
 	} {
 		p.Go(f)
 		var fault *executor.Fault
@@ -113,7 +113,7 @@ func TestGuard_APanicOfTheSimulationIsRaisedAgain(t *testing.T) {
 	}
 }
 
-func recovered(g *contain.Guard, f func()) (err error) {
+func callRecovered(g *contain.Guard, f func()) (err error) {
 	defer g.Recover("A", &err)
 	f()
 	return nil

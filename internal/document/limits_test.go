@@ -23,9 +23,9 @@ func TestRead_AtTheBound(t *testing.T) {
 		return strings.Repeat(open, levels-1) + inner + strings.Repeat(shut, levels-1)
 	}
 	// 2 and 271 times 738 values are 200 000.
-	values := "a: &a [" + strings.Repeat("x,", 736) + "x]\nb: " + aliases("a", 270) + "\n"
+	values := "a: &a [" + strings.Repeat("x,", 736) + "x]\nb: " + aliasList("a", 270) + "\n"
 	// 500 times 400 fields are 200 000.
-	merges := "a: &a {" + numbered("k%[1]d: v,", 400) + "}\nb: {<<: " + aliases("a", 500) + "}\n"
+	merges := "a: &a {" + repeatNumbered("k%[1]d: v,", 400) + "}\nb: {<<: " + aliasList("a", 500) + "}\n"
 	bytes52 := "a: &a xxxxxxxxxx\nb: [*a,*a,*a,*a]\n"
 	for name, c := range map[string]struct {
 		bytes    int64

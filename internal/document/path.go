@@ -75,15 +75,15 @@ func (p *Path) Line(doc *Value) int {
 // Within reports whether p is other, or lies inside it.
 func (p *Path) Within(other *Path) bool {
 	for ; p != nil; p = p.parent {
-		if p.equals(other) {
+		if p.equalsPath(other) {
 			return true
 		}
 	}
 	return other == nil
 }
 
-// equals reports whether both paths have the same field names, map keys and indexes.
-func (p *Path) equals(other *Path) bool {
+// equalsPath reports whether both paths have the same field names, map keys and indexes.
+func (p *Path) equalsPath(other *Path) bool {
 	for ; p != nil && other != nil; p, other = p.parent, other.parent {
 		if p == other {
 			return true

@@ -37,7 +37,7 @@ func TestWarnings_F7(t *testing.T) {
 		missing, _ = file.Decode(file.Documents[0], &r)
 		assert.Len(t, missing, 2, "a strict reader tells of the misspelt field alone: %s", name)
 	}
-	many := numbered("unknown%[1]d: 1\n", 1000) + strings.Repeat("text: x\n", 1000) + "flag: 5\n"
+	many := repeatNumbered("unknown%[1]d: 1\n", 1000) + strings.Repeat("text: x\n", 1000) + "flag: 5\n"
 	file, found := document.Read([]byte(many), bounds)
 	file.Lenient = true
 	_, more := file.Decode(file.Documents[0], new(record))

@@ -11,7 +11,7 @@ import (
 
 // BenchmarkStep is one step of a coroutine that yields at once.
 func BenchmarkStep(b *testing.B) {
-	s, p := simulation(b, 1)
+	s, p := newSimulation(b, 1)
 	for range 10 {
 		p.Go(func() {
 			for p.Yield() == nil {
@@ -27,7 +27,7 @@ func BenchmarkStep(b *testing.B) {
 
 // BenchmarkSleep is a sleep in a simulation of a hundred sleepers: park, timer, and resume.
 func BenchmarkSleep(b *testing.B) {
-	s, p := simulation(b, 1)
+	s, p := newSimulation(b, 1)
 	ctx := executor.NewContext(context.Background())
 	for i := range 100 {
 		p.Go(func() {
@@ -38,7 +38,7 @@ func BenchmarkSleep(b *testing.B) {
 	s.RunUntilIdle()
 	b.ReportAllocs()
 	for b.Loop() {
-		advance(s)
+		takeStep(s)
 	}
 }
 
@@ -63,7 +63,7 @@ func BenchmarkEvent(b *testing.B) {
 		g.Wait()
 	})
 	b.Run("simulation", func(b *testing.B) {
-		s, p := simulation(b, 1)
+		s, p := newSimulation(b, 1)
 		ping, pong := p.NewEvent(), p.NewEvent()
 		p.Go(func() { echo(p, context.Background(), ping, pong) })
 		p.Go(func() { echo(p, context.Background(), pong, ping) })

@@ -28,7 +28,7 @@ func panicOf(f func()) (err error) {
 }
 
 func TestCrash_EndsEveryWait(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	errs := map[string]error{}
 	wait := func(name string, f func() error) { p.Go(func() { errs[name] = f() }) }
 	ctx := executor.NewContext(context.Background())
@@ -64,7 +64,7 @@ func TestCrash_EndsEveryWait(t *testing.T) {
 
 // A coroutine that waits for others is older than they are, so they end before it.
 func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	var order []string
 	p.Go(func() {
 		executor.Each(p, 0, 3, func(i int) {
@@ -81,7 +81,7 @@ func TestCrash_UnwindsTheYoungestFirst(t *testing.T) {
 // A fake may crash its caller in the middle of a call: the caller's own waits fail from there on,
 // and the other coroutines have ended before the next step.
 func TestCrash_FromWithin(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	var inside, other error
 	p.Go(func() { other = p.Sleep(context.Background(), time.Hour) })
 	s.RunUntilIdle()
@@ -97,7 +97,7 @@ func TestCrash_FromWithin(t *testing.T) {
 }
 
 func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
-	s, agent := simulation(t, 1)
+	s, agent := newSimulation(t, 1)
 	harness := s.NewProcess()
 	t.Cleanup(harness.Crash)
 	var err error
@@ -114,7 +114,7 @@ func TestCrash_OfACallerByAnotherProcess(t *testing.T) {
 }
 
 func TestCrash_OfAnotherProcessIsNoticedWhenTheWaitEnds(t *testing.T) {
-	s, agent := simulation(t, 1)
+	s, agent := newSimulation(t, 1)
 	harness := s.NewProcess()
 	var err error
 	agent.Go(func() { err = harness.Sleep(context.Background(), time.Second) })
@@ -126,7 +126,7 @@ func TestCrash_OfAnotherProcessIsNoticedWhenTheWaitEnds(t *testing.T) {
 }
 
 func TestCrash_APanicOnTheWayOutReachesTheDriver(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	unwound := 0
 	for i := range 3 {
 		p.Go(func() {
@@ -143,7 +143,7 @@ func TestCrash_APanicOnTheWayOutReachesTheDriver(t *testing.T) {
 }
 
 func TestPanic_ReachesTheDriverAndTheSimulationGoesOn(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	cause := errors.New("boom")
 	p.Go(func() { panic(cause) })
 	err := panicOf(s.RunUntilIdle)
@@ -160,7 +160,7 @@ func TestPanic_ReachesTheDriverAndTheSimulationGoesOn(t *testing.T) {
 
 // FailNow inside a coroutine ends the driver's goroutine, without a leak.
 func TestGoexit_EndsTheDriver(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	t.Run("inner", func(t *testing.T) {
 		p.Go(func() { t.SkipNow() })
 		s.RunUntilIdle()
@@ -170,7 +170,7 @@ func TestGoexit_EndsTheDriver(t *testing.T) {
 }
 
 func TestDriver_MustNotWait(t *testing.T) {
-	_, p := simulation(t, 1)
+	_, p := newSimulation(t, 1)
 	for name, wait := range map[string]func(){
 		"sleep": func() { _ = p.Sleep(context.Background(), 0) },
 		"event": func() { _ = p.NewEvent().Wait(context.Background()) },
@@ -182,7 +182,7 @@ func TestDriver_MustNotWait(t *testing.T) {
 }
 
 func TestGuard_ALoopThatNeverWaitsForTime(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	s.SetLimits(100, 100)
 	p.Go(func() {
 		for range 150 { // Time passes, so this is no livelock.
@@ -196,7 +196,7 @@ func TestGuard_ALoopThatNeverWaitsForTime(t *testing.T) {
 }
 
 func TestGuard_ALoopThatIgnoresItsError(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	s.SetLimits(100, 100)
 	ended := executor.NewContext(context.Background())
 	ended.Cancel(context.Canceled)

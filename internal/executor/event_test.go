@@ -88,7 +88,7 @@ func TestEvent_SimulationLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
 		"context": func(_ *executor.Scheduler, cancel func()) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p := simulation(t, 1)
+			s, p := newSimulation(t, 1)
 			ctx, cancel := executor.WithCancel(context.Background())
 			e := p.NewEvent()
 			var first, second bool
@@ -108,7 +108,7 @@ func TestEvent_SimulationLosesNoSignalToAWaiterOnItsWay(t *testing.T) {
 }
 
 func TestEvent_SimulationPanicsForASecondWaiter(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	e := p.NewEvent()
 	p.Go(func() { _ = e.Wait(context.Background()) })
 	s.RunUntilIdle()
@@ -118,7 +118,7 @@ func TestEvent_SimulationPanicsForASecondWaiter(t *testing.T) {
 }
 
 func TestLatch_OpenAndCancelledCountsAsOpen(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	ctx, cancel := executor.WithCancel(context.Background())
 	l := p.NewLatch()
 	err := context.Canceled

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// heartbeat is a loop like the loops of production code: it has a clock and a context, and returns when its wait fails.
-func heartbeat(ctx context.Context, clk clock.Clock) {
+// runHeartbeat is a loop like the loops of production code: it has a clock and a context, and returns when its wait fails.
+func runHeartbeat(ctx context.Context, clk clock.Clock) {
 	seam := executor.Over(clk)
 	for seam.Sleep(ctx, 8*time.Hour) == nil {
 		fmt.Println(seam.Now().Format(time.TimeOnly), "beat")
@@ -24,7 +24,7 @@ func Example() {
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	simulation := executor.NewScheduler(1, midnight)
 	process := simulation.NewProcess()
-	process.Go(func() { heartbeat(context.Background(), process.Clock()) })
+	process.Go(func() { runHeartbeat(context.Background(), process.Clock()) })
 
 	simulation.RunUntil(midnight.Add(20 * time.Hour))
 	fmt.Println("running:", process.Running())

@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// guarded is a scheduler with a guard; stalled is the stack that the guard reported.
-func guarded() (s *executor.Scheduler, stalled *string) {
+// newGuardedScheduler returns a scheduler with a guard. stalled is the stack that the guard reported.
+func newGuardedScheduler() (s *executor.Scheduler, stalled *string) {
 	s, stalled = executor.NewScheduler(1, time.Unix(0, 0)), new(string)
 	s.Guard(30*time.Millisecond, func(stack string) {
 		*stalled = stack
@@ -43,7 +43,7 @@ func TestGuard_ReportsTheBlockedStack(t *testing.T) {
 			"RunUntil":     func(s *executor.Scheduler) { s.RunUntil(s.Now().Add(time.Hour)) },
 			"RunWhile":     func(s *executor.Scheduler) { _ = s.RunWhile(s.Now().Add(time.Hour), func() bool { return true }) },
 		} {
-			s, stalled := guarded()
+			s, stalled := newGuardedScheduler()
 			never := make(chan struct{})
 			s.NewProcess().Go(func() { <-never })
 			assert.False(t, inGoroutine(func() { drive(s) }), name)
@@ -60,7 +60,7 @@ func TestGuard_ReportsTheBlockedStack(t *testing.T) {
 // A long run of many steps is not a stall.
 func TestGuard_LongRunWithStepsIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, stalled := guarded()
+		s, stalled := newGuardedScheduler()
 		p := s.NewProcess()
 		p.Go(func() {
 			for range 20 {
@@ -75,7 +75,7 @@ func TestGuard_LongRunWithStepsIsNoStall(t *testing.T) {
 // A step that blocks in the middle of a long run is detected as soon.
 func TestGuard_AStallThatBeginsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, stalled := guarded()
+		s, stalled := newGuardedScheduler()
 		p := s.NewProcess()
 		p.Go(func() {
 			time.Sleep(20 * time.Millisecond)
@@ -91,7 +91,7 @@ func TestGuard_AStallThatBeginsLate(t *testing.T) {
 
 func TestGuard_PassesOnPanicsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := guarded()
+		s, _ := newGuardedScheduler()
 		p := s.NewProcess()
 		p.Go(func() { panic("boom") })
 		assert.ErrorContains(t, panicOf(s.RunUntilIdle), "boom")
@@ -123,15 +123,15 @@ func TestRunWhile_StopsAtTheLimit(t *testing.T) {
 	require.EqualError(t, err, "executor: no coroutine is ready and no timer is set, so nothing can end the wait")
 }
 
-// waiting is a scheduler whose driver may wait.
-func waiting() (s *executor.Scheduler, p *executor.Process, reason *error) {
+// newWaitingScheduler returns a scheduler whose driver may wait.
+func newWaitingScheduler() (s *executor.Scheduler, p *executor.Process, reason *error) {
 	s, reason = executor.NewScheduler(1, time.Unix(0, 0)), new(error)
 	s.LetDriverWait(func(err error) { *reason = err })
 	return s, s.NewProcess(), reason
 }
 
 func TestDriver_SleepsInVirtualTime(t *testing.T) {
-	s, p, _ := waiting()
+	s, p, _ := newWaitingScheduler()
 	ticks := 0
 	p.Go(func() {
 		for p.Sleep(context.Background(), time.Second) == nil {
@@ -150,7 +150,7 @@ func TestDriver_SleepsInVirtualTime(t *testing.T) {
 }
 
 func TestDriver_WaitsForEventsAndLatches(t *testing.T) {
-	s, p, reason := waiting()
+	s, p, reason := newWaitingScheduler()
 	event, latch := p.NewEvent(), p.NewLatch()
 	p.Go(func() {
 		_ = p.Sleep(context.Background(), time.Second)

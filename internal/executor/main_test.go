@@ -14,9 +14,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start is the time at which every simulation of these tests begins.
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// simulation makes a scheduler with one process, which is crashed at the end of
-// the test so that nothing stays parked.
-func simulation(t testing.TB, seed uint64) (*executor.Scheduler, *executor.Process) {
+// newSimulation returns a scheduler with one process. The end of the test crashes the process, so that no coroutine
+// stays parked.
+func newSimulation(t testing.TB, seed uint64) (*executor.Scheduler, *executor.Process) {
 	s := executor.NewScheduler(seed, start)
 	p := s.NewProcess()
 	t.Cleanup(p.Crash)
@@ -25,7 +25,7 @@ func simulation(t testing.TB, seed uint64) (*executor.Scheduler, *executor.Proce
 
 // inSimulation runs f as a coroutine, and everything it starts, for a day.
 func inSimulation(t testing.TB, f func(s *executor.Scheduler, p *executor.Process)) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	ended := false
 	p.Go(func() {
 		f(s, p)

@@ -27,18 +27,18 @@ type program struct {
 	trace   []string // written by all coroutines, in the order of the steps
 }
 
-func (p *program) run() {
+func (p *program) runActs() {
 	for _, act := range []struct {
 		name string
 		play func() string
 	}{
-		{"sleepers", p.sleepers},
+		{"sleepers", p.runSleepers},
 		{"ping-pong", p.pingPong},
-		{"latch", p.latch},
-		{"each", p.each},
-		{"deadline", p.deadline},
-		{"cancel", p.cancel},
-		{"timeout", p.timeout},
+		{"latch", p.runLatch},
+		{"each", p.runEach},
+		{"deadline", p.runDeadlines},
+		{"cancel", p.cancelTree},
+		{"timeout", p.runTimeout},
 	} {
 		from := p.Now()
 		result := act.play()
@@ -46,14 +46,14 @@ func (p *program) run() {
 	}
 }
 
-func (p *program) note(format string, args ...any) {
+func (p *program) addLine(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trace = append(p.trace, fmt.Sprintf(format, args...))
 }
 
-// sleepers sleep equally long in pairs, and record when they woke.
-func (p *program) sleepers() string {
+// runSleepers makes coroutines sleep in pairs of equal length, and returns when each one woke.
+func (p *program) runSleepers() string {
 	from, woke := p.Now(), make([]time.Duration, 6)
 	g := executor.NewGroup(p)
 	for i := range woke {
@@ -61,7 +61,7 @@ func (p *program) sleepers() string {
 			if p.Sleep(p.ctx, time.Duration(i/2)*10*time.Millisecond) != nil {
 				return
 			}
-			p.note("sleeper %d", i)
+			p.addLine("sleeper %d", i)
 			woke[i] = p.Now().Sub(from)
 		})
 	}
@@ -78,7 +78,7 @@ func (p *program) pingPong() string {
 			if mine.Wait(p.ctx) != nil {
 				return
 			}
-			p.note("%s", word)
+			p.addLine("%s", word)
 			said += word
 			other.Signal()
 		}
@@ -90,13 +90,13 @@ func (p *program) pingPong() string {
 	return said
 }
 
-// latch has four coroutines wait for a latch that a fifth opens, and one more that waits after
+// runLatch has four coroutines wait for a latch that a fifth opens, and one more that waits after
 // that.
-func (p *program) latch() string {
+func (p *program) runLatch() string {
 	gate, g, through := p.NewLatch(), executor.NewGroup(p), make([]bool, 5)
 	pass := func(i int) {
 		if gate.Wait(p.ctx) == nil {
-			p.note("through %d", i)
+			p.addLine("through %d", i)
 			through[i] = true
 		}
 	}
@@ -114,9 +114,9 @@ func (p *program) latch() string {
 	return fmt.Sprint(through, gate.Opened())
 }
 
-// each makes seven calls of 1, 2, 3 ... milliseconds, three at a time; the first three wait for
+// runEach makes seven calls of 1, 2, 3 ... milliseconds, three at a time; the first three wait for
 // each other.
-func (p *program) each() string {
+func (p *program) runEach() string {
 	var busy, most int
 	together, squares := p.NewLatch(), make([]int, 7)
 	executor.Each(p, 3, len(squares), func(i int) {
@@ -129,7 +129,7 @@ func (p *program) each() string {
 			together.Open()
 		}
 		if together.Wait(p.ctx) == nil && p.Sleep(p.ctx, time.Duration(i+1)*time.Millisecond) == nil {
-			p.note("square %d", i)
+			p.addLine("square %d", i)
 			squares[i] = i * i
 		}
 		p.mu.Lock()
@@ -139,24 +139,24 @@ func (p *program) each() string {
 	return fmt.Sprint(squares, " at most ", most)
 }
 
-// deadline ends one sleep in time, one too late and one that never began. The times that must not
+// runDeadlines ends one sleep in time, one too late and one that never began. The times that must not
 // come first are an hour away, because real time is not exact.
-func (p *program) deadline() string {
+func (p *program) runDeadlines() string {
 	var said []string
 	for _, c := range []struct{ deadline, sleep time.Duration }{
 		{time.Hour, 10 * time.Millisecond}, {5 * time.Millisecond, time.Hour}, {0, time.Hour},
 	} {
 		ctx, cancel := p.WithDeadline(p.ctx, p.Now().Add(c.deadline))
 		err := p.Sleep(ctx, c.sleep)
-		p.note("slept: %v", err)
+		p.addLine("slept: %v", err)
 		said = append(said, fmt.Sprint(err))
 		cancel()
 	}
 	return strings.Join(said, ", ")
 }
 
-// cancel cancels a tree of contexts at its root.
-func (p *program) cancel() string {
+// cancelTree cancels a tree of contexts at its root.
+func (p *program) cancelTree() string {
 	ctx, cancel := executor.WithCancel(p.ctx)
 	defer cancel()
 	said, g := make([]string, 4), executor.NewGroup(p)
@@ -165,7 +165,7 @@ func (p *program) cancel() string {
 			child, cancel := executor.WithCancel(ctx)
 			defer cancel()
 			said[i] = fmt.Sprint(p.Sleep(child, time.Hour))
-			p.note("cancelled %d", i)
+			p.addLine("cancelled %d", i)
 		})
 	}
 	if p.Sleep(p.ctx, 5*time.Millisecond) == nil {
@@ -175,8 +175,8 @@ func (p *program) cancel() string {
 	return strings.Join(said, ", ")
 }
 
-// timeout waits with a time limit for an event, which is signalled once and then not.
-func (p *program) timeout() string {
+// runTimeout waits with a time limit for an event, which is signalled once and then not.
+func (p *program) runTimeout() string {
 	event := p.NewEvent()
 	p.Go(func() {
 		if p.Sleep(p.ctx, 2*time.Millisecond) == nil {
@@ -188,8 +188,8 @@ func (p *program) timeout() string {
 	return fmt.Sprint(first, second, errors.Join(err1, err2))
 }
 
-// untimed drops the durations, which real time does not keep to.
-func (p *program) untimed() []string {
+// untimedResults returns the results without durations, which are not exact in real time.
+func (p *program) untimedResults() []string {
 	var out []string
 	for _, r := range p.results {
 		if strings.HasPrefix(r, "sleepers") {
@@ -215,23 +215,23 @@ var theResults = []string{
 
 func TestProgram_Goroutines(t *testing.T) {
 	p := &program{Executor: executor.Over(nil), ctx: t.Context()}
-	p.run()
-	assert.Equal(t, (&program{results: theResults}).untimed(), p.untimed())
+	p.runActs()
+	assert.Equal(t, (&program{results: theResults}).untimedResults(), p.untimedResults())
 }
 
 func TestProgram_Bubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &program{Executor: executor.Over(nil), ctx: t.Context()}
-		p.run()
+		p.runActs()
 		assert.Equal(t, theResults, p.results)
 	})
 }
 
-// play runs the program in a simulation to its end.
-func play(t *testing.T, seed uint64) (*program, *executor.Scheduler) {
-	s, proc := simulation(t, seed)
+// playProgram runs the program in a simulation to its end.
+func playProgram(t *testing.T, seed uint64) (*program, *executor.Scheduler) {
+	s, proc := newSimulation(t, seed)
 	p := &program{Executor: executor.Over(proc.Clock()), ctx: context.Background()}
-	proc.Go(p.run)
+	proc.Go(p.runActs)
 	s.RunUntil(start.Add(time.Minute))
 	require.Zero(t, proc.Running())
 	require.Zero(t, s.Left())
@@ -241,8 +241,8 @@ func play(t *testing.T, seed uint64) (*program, *executor.Scheduler) {
 func TestProgram_Simulation(t *testing.T) {
 	traces := map[string]bool{}
 	for seed := range uint64(50) {
-		p, s := play(t, seed)
-		again, sAgain := play(t, seed)
+		p, s := playProgram(t, seed)
+		again, sAgain := playProgram(t, seed)
 		require.Equal(t, theResults, p.results, "seed %d", seed)
 		require.Equal(t, p.trace, again.trace, "seed %d", seed)
 		require.Equal(t, s.Steps(), sAgain.Steps(), "seed %d", seed)
@@ -254,7 +254,7 @@ func TestProgram_Simulation(t *testing.T) {
 // A context of any origin must not change a single step.
 func TestProgram_SimulationUnderAnyContext(t *testing.T) {
 	type key struct{}
-	want, _ := play(t, 7)
+	want, _ := playProgram(t, 7)
 	standard, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for name, ctx := range map[string]context.Context{
@@ -265,17 +265,17 @@ func TestProgram_SimulationUnderAnyContext(t *testing.T) {
 		"ours on that":      executor.NewContext(executor.NewContext(standard)),
 		"detached standard": executor.Detach(standard),
 	} {
-		s, proc := simulation(t, 7)
+		s, proc := newSimulation(t, 7)
 		p := &program{Executor: executor.Over(proc.Clock()), ctx: ctx}
-		proc.Go(p.run)
+		proc.Go(p.runActs)
 		s.RunUntil(start.Add(time.Minute))
 		assert.Equal(t, theResults, p.results, name)
 		assert.Equal(t, want.trace, p.trace, name)
 	}
 }
 
-// advance takes one step, and moves the time if no coroutine is ready.
-func advance(s *executor.Scheduler) bool {
+// takeStep takes one step, and moves the time if no coroutine is ready.
+func takeStep(s *executor.Scheduler) bool {
 	if s.Step() {
 		return true
 	}
@@ -290,15 +290,15 @@ func advance(s *executor.Scheduler) bool {
 // A crash at any step ends all coroutines of the program and leaves nothing in the simulation or on
 // the contexts outside. A program that is started after it has the usual results.
 func TestProgram_CrashAtEveryStep(t *testing.T) {
-	_, whole := play(t, 3)
+	_, whole := playProgram(t, 3)
 	for k := range whole.Steps() + 1 {
 		s := executor.NewScheduler(3, start)
 		root := executor.NewContext(context.Background())
 		proc := s.NewProcess()
 		p := &program{Executor: proc, ctx: root}
-		proc.Go(p.run)
+		proc.Go(p.runActs)
 		for range k {
-			require.True(t, advance(s), "step %d", k)
+			require.True(t, takeStep(s), "step %d", k)
 		}
 		proc.Crash()
 		require.Zero(t, proc.Running(), "step %d", k)
@@ -309,7 +309,7 @@ func TestProgram_CrashAtEveryStep(t *testing.T) {
 
 		next := s.NewProcess()
 		again := &program{Executor: next, ctx: root}
-		next.Go(again.run)
+		next.Go(again.runActs)
 		s.RunUntil(s.Now().Add(time.Minute))
 		require.Equal(t, theResults, again.results, "step %d", k)
 	}

@@ -135,7 +135,7 @@ func TestRunners_CloseBesideTheTimer(t *testing.T) {
 // TestRunners_Simulated: in a simulation nothing is parked, and the order is the seed's.
 func TestRunners_Simulated(t *testing.T) {
 	order := func(seed uint64, goIn func(p *executor.Process) func(func())) string {
-		s, p := simulation(t, seed)
+		s, p := newSimulation(t, seed)
 		var said []string
 		run := goIn(p)
 		for i := range 8 {

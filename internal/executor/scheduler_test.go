@@ -13,7 +13,7 @@ import (
 
 func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
 	for seed := range uint64(20) {
-		s, p := simulation(t, seed)
+		s, p := newSimulation(t, seed)
 		var woke []time.Duration
 		for _, d := range []time.Duration{5, 1, 4, 2, 3, 9} {
 			p.Go(func() {
@@ -32,7 +32,7 @@ func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
 }
 
 func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	woke := false
 	p.Go(func() { woke = p.Sleep(context.Background(), time.Second) == nil })
 	s.RunUntilIdle()
@@ -52,7 +52,7 @@ func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
 func TestScheduler_SeedOrdersEquals(t *testing.T) {
 	first := map[int]bool{}
 	for seed := range uint64(50) {
-		s, p := simulation(t, seed)
+		s, p := newSimulation(t, seed)
 		var order []int
 		for i := range 4 {
 			p.Go(func() {
@@ -77,7 +77,7 @@ func TestScheduler_FloatIsTheSeeds(t *testing.T) {
 }
 
 func TestWithDeadline_LeavesNothingBehind(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	root := executor.NewContext(context.Background())
 	ctx, cancel := p.WithDeadline(root, start.Add(time.Hour))
 	s.RunUntilIdle()
@@ -97,7 +97,7 @@ func TestWithDeadline_LeavesNothingBehind(t *testing.T) {
 }
 
 func TestWithDeadline_ThePastHasEndedBeforeAnythingRuns(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	ctx, cancel := p.WithDeadline(context.Background(), start)
 	defer cancel()
 	assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
@@ -132,7 +132,7 @@ func TestStandardContextsInASimulation(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p := simulation(t, 1)
+			s, p := newSimulation(t, 1)
 			root, end := parent()
 			standard, cancel := context.WithCancel(root)
 			defer cancel()
@@ -151,7 +151,7 @@ func TestStandardContextsInASimulation(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	s, p := simulation(t, 1)
+	s, p := newSimulation(t, 1)
 	clk := p.Clock()
 	s.AdvanceTo(start.Add(time.Minute))
 	assert.Equal(t, start.Add(time.Minute), clk.Now())

@@ -14,7 +14,7 @@ import (
 // describe what importers have to change.
 func TestAPI(t *testing.T) {
 	h := Podkeel()
-	m := podkeel(t)
+	m := loadModule(t)
 	const file = "testdata/api.txt"
 	got := API(m, h.Tiers)
 	if *rewrite {
@@ -61,7 +61,7 @@ func TestChangedLines(t *testing.T) {
 // TestTiers: each package that can be imported has a tier, and no other.
 func TestTiers(t *testing.T) {
 	h := Podkeel()
-	m := podkeel(t)
+	m := loadModule(t)
 	var with, without []string
 	for _, p := range m.Packages {
 		if !isImportable(p) {
@@ -81,7 +81,7 @@ func TestTiers(t *testing.T) {
 // mended.
 func TestHidden_TheListIsNeeded(t *testing.T) {
 	h := Podkeel()
-	m := podkeel(t)
+	m := loadModule(t)
 	listed := h.Hidden
 	h.Hidden = nil
 	r := &findings{m: m, rule: "hidden"}

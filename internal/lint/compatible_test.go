@@ -16,7 +16,7 @@ func TestCompatible(t *testing.T) {
 	require.NoError(t, err)
 	changelog, err := os.ReadFile("../../CHANGELOG.md")
 	require.NoError(t, err)
-	changes := IncompatibleChanges(string(released), API(podkeel(t), Podkeel().Tiers))
+	changes := IncompatibleChanges(string(released), API(loadModule(t), Podkeel().Tiers))
 	for _, change := range changes {
 		t.Log(change)
 	}

@@ -19,7 +19,7 @@ var rewrite = flag.Bool("rewrite", false, "write the findings in testdata anew, 
 // loadPodkeel parses this repository once for all tests. They only read it.
 var loadPodkeel = sync.OnceValues(func() (*Module, error) { return Load("../..", Podkeel().Module) })
 
-func podkeel(t *testing.T) *Module {
+func loadModule(t *testing.T) *Module {
 	t.Helper()
 	m, err := loadPodkeel()
 	require.NoError(t, err)
@@ -29,10 +29,10 @@ func podkeel(t *testing.T) *Module {
 // TestCodebase holds the rules against this repository.
 func TestCodebase(t *testing.T) {
 	h := Podkeel()
-	m := podkeel(t)
+	m := loadModule(t)
 	require.Greater(t, len(m.Packages), 10, "the repository was not read")
 	if found := Check(m, h); len(found) > 0 {
-		t.Errorf("%d findings\n%s", len(found), lines(found))
+		t.Errorf("%d findings\n%s", len(found), formatFindings(found))
 	}
 }
 
@@ -41,13 +41,13 @@ func TestRules(t *testing.T) {
 	for name, rule := range allRules() {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("testdata", name)
-			h := fixture(name)
+			h := fixtureCodebase(name)
 			m, err := Load(dir, h.Module)
 			require.NoError(t, err)
 			r := &findings{m: m, rule: name}
 			rule(r, h)
 			require.NotEmpty(t, r.all, "a rule that nothing breaks is no rule")
-			got := lines(sortFindings(r.all))
+			got := formatFindings(sortFindings(r.all))
 			want := filepath.Join("testdata", name+".txt")
 			if *rewrite {
 				require.NoError(t, os.WriteFile(want, []byte(got), 0o644))
@@ -59,8 +59,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// fixture is the codebase in which the broken ones of testdata are judged.
-func fixture(rule string) Codebase {
+// fixtureCodebase returns the codebase of the faulty packages in testdata.
+func fixtureCodebase(rule string) Codebase {
 	h := Codebase{
 		Module: "module.test",
 		Rows: []Row{
@@ -123,7 +123,7 @@ func TestTable(t *testing.T) {
 	assert.Equal(t, "1a 5c 6", fmt.Sprint(Layer1a, " ", Layer5c, " ", Layer6))
 }
 
-func lines(found []Finding) string {
+func formatFindings(found []Finding) string {
 	var b strings.Builder
 	for _, f := range found {
 		fmt.Fprintln(&b, f)

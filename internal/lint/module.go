@@ -57,7 +57,7 @@ func Load(root, modulePath string) (*Module, error) {
 		if err != nil {
 			return err
 		}
-		file, err := m.parse(name, filepath.ToSlash(relative))
+		file, err := m.parseFile(name, filepath.ToSlash(relative))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func skipForeignDirectory(root, dir string) error {
 	return nil
 }
 
-func (m *Module) parse(name, relative string) (*File, error) {
+func (m *Module) parseFile(name, relative string) (*File, error) {
 	parsed, err := parser.ParseFile(m.fset, name, nil, parser.ParseComments)
 	if err != nil {
 		return nil, err

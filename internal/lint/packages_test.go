@@ -16,7 +16,7 @@ import (
 // TestPackages: PACKAGES.md has every package that can be imported, as it is now.
 func TestPackages(t *testing.T) {
 	const file = "../PACKAGES.md"
-	m, h := podkeel(t), Podkeel()
+	m, h := loadModule(t), Podkeel()
 	got := PackagesPage(m, h, countCompiled(t, h.Module))
 	if *rewrite {
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))

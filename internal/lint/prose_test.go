@@ -18,7 +18,7 @@ import (
 // as the subject of the sentence.
 func TestProse(t *testing.T) {
 	const file = "testdata/prose.txt"
-	report, err := CheckProse(podkeel(t))
+	report, err := CheckProse(loadModule(t))
 	require.NoError(t, err)
 	for _, p := range report.Places {
 		t.Log(p)

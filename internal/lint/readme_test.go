@@ -26,7 +26,7 @@ func TestReadme_Layers(t *testing.T) {
 			layer = words[0]
 		}
 		for _, word := range words {
-			if row(word) {
+			if namesPackage(word) {
 				drawn[layer] = append(drawn[layer], word)
 			}
 		}
@@ -42,9 +42,8 @@ func TestReadme_Layers(t *testing.T) {
 	assert.Len(t, drawn, len(want))
 }
 
-// row is true of the words in the drawing that name a package of the codebase or
-// of the ground.
-func row(word string) bool {
+// namesPackage reports whether a word of the drawing names a package of the codebase or of its base.
+func namesPackage(word string) bool {
 	if slices.Contains(Podkeel().Base, word) || strings.Contains(word, "*") {
 		return true
 	}

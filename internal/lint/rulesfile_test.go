@@ -16,18 +16,18 @@ import (
 // or shorter comments.
 func TestRuleTables_Needed(t *testing.T) {
 	h := Podkeel()
-	m := podkeel(t)
+	m := loadModule(t)
 	unruled, uncontracted := h.Unruled, h.Uncontracted
 	h.Unruled, h.Uncontracted = nil, nil
 	rules, docs := &findings{m: m, rule: "ruletable"}, &findings{m: m, rule: "contract"}
 	checkRuleTables(rules, h)
 	checkCommentLengthsAndIDs(docs, h)
-	assert.Empty(t, without(unruled, rules.all), "packages that need not be listed as unruled")
-	assert.Empty(t, without(uncontracted, docs.all), "packages that need not be listed as uncontracted")
+	assert.Empty(t, dirsWithoutFinding(unruled, rules.all), "packages that need not be listed as unruled")
+	assert.Empty(t, dirsWithoutFinding(uncontracted, docs.all), "packages that need not be listed as uncontracted")
 }
 
-// without are the directories about which there is no finding.
-func without(dirs []string, found []Finding) []string {
+// dirsWithoutFinding returns the directories without a finding.
+func dirsWithoutFinding(dirs []string, found []Finding) []string {
 	var out []string
 	for _, dir := range dirs {
 		about := func(f Finding) bool { return f.File == dir || path.Dir(f.File) == dir }
@@ -43,7 +43,7 @@ func TestRuleTables_Tests(t *testing.T) {
 	if !*rewrite {
 		t.Skip("only with -rewrite: TestHouse checks what stands there")
 	}
-	m := podkeel(t)
+	m := loadModule(t)
 	for _, p := range m.Packages {
 		name := filepath.Join(m.Root, p.Dir, "RULES.md")
 		text, err := os.ReadFile(name)

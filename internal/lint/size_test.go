@@ -13,7 +13,7 @@ import (
 //	go test ./internal/lint -run TestSize -v
 func TestSize(t *testing.T) {
 	h := Podkeel()
-	m := podkeel(t)
+	m := loadModule(t)
 	s, err := Measure(m, h)
 	require.NoError(t, err)
 	t.Logf("%d lines of production code without comments and blanks, and %d for a cluster; 9 of 10 of its %d functions have at most %d lines, the longest has %d",
@@ -24,7 +24,7 @@ func TestSize(t *testing.T) {
 
 // TestMeasure counts what the small module of the rule size holds.
 func TestMeasure(t *testing.T) {
-	h := fixture("size")
+	h := fixtureCodebase("size")
 	m, err := Load("testdata/size", h.Module)
 	require.NoError(t, err)
 	s, err := Measure(m, h)

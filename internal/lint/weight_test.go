@@ -22,7 +22,7 @@ var tooHeavy = []string{"k8s.io/client-go", "k8s.io/cri-api", "google.golang.org
 func TestWeight(t *testing.T) {
 	compiled := compiledBy(t, core...)
 	t.Logf("the core compiles %d packages outside the standard library", len(compiled))
-	assert.Empty(t, weigh(compiled))
+	assert.Empty(t, findFaults(compiled))
 }
 
 // compiledBy lists the packages outside the standard library that an importer of these
@@ -81,12 +81,12 @@ var heavyPrograms = map[string]string{
 func TestWeight_Programs(t *testing.T) {
 	linked := linkedBy(t, "{{.ImportPath}}", "examples/agent", "examples/cluster")
 	assert.Contains(t, linked, "google.golang.org/grpc", "the search itself is broken")
-	assert.Empty(t, overweight(linked))
-	assert.Len(t, overweight([]string{"fmt", "html/template", "text/template/parse", "net/rpc", "k8s.io/kube-openapi/pkg/util"}), 2)
+	assert.Empty(t, findHeavyPackages(linked))
+	assert.Len(t, findHeavyPackages([]string{"fmt", "html/template", "text/template/parse", "net/rpc", "k8s.io/kube-openapi/pkg/util"}), 2)
 }
 
-// overweight says which of the packages that a program links are too heavy for it.
-func overweight(linked []string) (wrong []string) {
+// findHeavyPackages returns a fault for each linked package that is too heavy for a program.
+func findHeavyPackages(linked []string) (wrong []string) {
 	for _, p := range linked {
 		for heavy, cost := range heavyPrograms {
 			if isSameOrBelow(p, heavy) {
@@ -97,8 +97,8 @@ func overweight(linked []string) (wrong []string) {
 	return wrong
 }
 
-// weigh returns the faults of a list of compiled packages.
-func weigh(compiled []string) []string {
+// findFaults returns the faults of a list of compiled packages.
+func findFaults(compiled []string) []string {
 	var wrong []string
 	for _, p := range compiled {
 		for _, heavy := range tooHeavy {
@@ -114,7 +114,7 @@ func weigh(compiled []string) []string {
 }
 
 func TestWeigh(t *testing.T) {
-	assert.Empty(t, weigh(make([]string, heaviest)))
-	assert.Len(t, weigh(make([]string, heaviest+1)), 1)
-	assert.Equal(t, []string{"the core brings along k8s.io/client-go/rest"}, weigh([]string{"k8s.io/client-go/rest", "k8s.io/client-gopher"}))
+	assert.Empty(t, findFaults(make([]string, heaviest)))
+	assert.Len(t, findFaults(make([]string, heaviest+1)), 1)
+	assert.Equal(t, []string{"the core brings along k8s.io/client-go/rest"}, findFaults([]string{"k8s.io/client-go/rest", "k8s.io/client-gopher"}))
 }

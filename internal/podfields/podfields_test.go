@@ -132,23 +132,23 @@ func unknownFieldsInProtobufPod(t testing.TB, pod []byte) []podfields.Found {
 // TestFindInPod: a decoder reads what follows a group, or an unknown field of any other form, so fields
 // behind it are found too. A text that a decoder could read in another way is an error.
 func TestFindInPod(t *testing.T) {
-	newer := tagged(2, tagged(44, tagged(1, 'r')...)...)
+	newer := taggedField(2, taggedField(44, taggedField(1, 'r')...)...)
 	want := []podfields.Found{{Path: "spec.evictionResponders", Since: "1.37"}}
-	group := slices.Concat([]byte{15<<3 | 3}, tagged(1, 'x'), []byte{1<<3 | 3, 1<<3 | 4, 15<<3 | 4})
+	group := slices.Concat([]byte{15<<3 | 3}, taggedField(1, 'x'), []byte{1<<3 | 3, 1<<3 | 4, 15<<3 | 4})
 	for name, before := range map[string][]byte{
 		"group": group, "varint": {14<<3 | 0, 200, 1}, "fixed64": append([]byte{14<<3 | 1}, make([]byte, 8)...), "fixed32": append([]byte{14<<3 | 5}, make([]byte, 4)...),
 	} {
 		text := slices.Concat(before, newer)
 		require.NoError(t, (&v1.Pod{}).Unmarshal(text), name)
 		assert.Equal(t, want, unknownFieldsInProtobufPod(t, text), name)
-		lists, err := podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(before, tagged(2), tagged(2, text...))))
+		lists, err := podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(before, taggedField(2), taggedField(2, text...))))
 		require.NoError(t, err)
 		assert.Equal(t, map[int][]podfields.Found{0: nil, 1: want}, lists, name)
 	}
 	for _, wrong := range [][]byte{{15<<3 | 3}, {15<<3 | 4}, {14<<3 | 6}, binary.AppendUvarint(nil, 1<<35|2<<3|2), {2<<3 | 2, 200}} {
 		_, err := podfields.FindInPod(inEnvelope(t, "Pod", slices.Concat(wrong, newer)))
 		require.Error(t, err, "%v", wrong)
-		_, err = podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(wrong, tagged(2, newer...))))
+		_, err = podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(wrong, taggedField(2, newer...))))
 		require.Error(t, err, "%v", wrong)
 	}
 	found, err := podfields.FindInPod([]byte(`{"spec":{"evictionResponders":[{}]},"Spec":{},"items":[{"spec":{"hostname":"h"}}]}`))
@@ -165,8 +165,8 @@ func TestFindInPod(t *testing.T) {
 	}
 }
 
-// tagged is a field of a message of protobuf: its number, and a text.
-func tagged(number int, text ...byte) []byte {
+// taggedField returns a field of a protobuf message with a number and a text.
+func taggedField(number int, text ...byte) []byte {
 	return append(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number<<3|2)), uint64(len(text))), text...)
 }
 
@@ -182,21 +182,21 @@ func TestFindInProtobuf(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, unknownFieldsInProtobufPod(t, plain))
 
-	mount := slices.Concat(tagged(1, 'v'), tagged(8, []byte("noexec")...), tagged(8, []byte("nodev")...))
-	emptyDir := tagged(1, append([]byte{}, 'M')...)
+	mount := slices.Concat(taggedField(1, 'v'), taggedField(8, []byte("noexec")...), taggedField(8, []byte("nodev")...))
+	emptyDir := taggedField(1, append([]byte{}, 'M')...)
 	emptyDir = append(emptyDir, 3<<3|0, 7)
 	spec := slices.Concat(
-		tagged(1, slices.Concat(tagged(1, 'e'), tagged(2, tagged(2, emptyDir...)...))...),
-		tagged(2, slices.Concat(tagged(1, 'a'), tagged(9, tagged(1, 'x')...), tagged(9, mount...))...),
-		tagged(44, tagged(1, 'r')...),
-		tagged(99, 'x'),
+		taggedField(1, slices.Concat(taggedField(1, 'e'), taggedField(2, taggedField(2, emptyDir...)...))...),
+		taggedField(2, slices.Concat(taggedField(1, 'a'), taggedField(9, taggedField(1, 'x')...), taggedField(9, mount...))...),
+		taggedField(44, taggedField(1, 'r')...),
+		taggedField(99, 'x'),
 	)
 	assert.Equal(t, []podfields.Found{
 		{Path: "spec.volumes[0].emptyDir.mode", Since: "1.37"},
 		{Path: "spec.containers[0].volumeMounts[1].bindMountOptions", Since: "1.37"},
 		{Path: "spec.evictionResponders", Since: "1.37"},
 		{Path: "spec.#99"},
-	}, unknownFieldsInProtobufPod(t, slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
+	}, unknownFieldsInProtobufPod(t, slices.Concat(taggedField(2, spec...), taggedField(3, taggedField(99, 'x')...), taggedField(77, 'x'))), "the status is of nodes")
 }
 
 func FuzzFindWire(f *testing.F) {

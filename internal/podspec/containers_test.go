@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// pod has two containers of each kind.
-func pod() *v1.Pod {
+// podWithAllKinds returns a pod with two containers of each kind.
+func podWithAllKinds() *v1.Pod {
 	p := &v1.Pod{Spec: v1.PodSpec{
 		InitContainers: []v1.Container{{Name: "i"}, {Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}},
 		Containers:     []v1.Container{{Name: "a"}, {Name: "b", RestartPolicy: new(v1.ContainerRestartPolicyOnFailure)}},
@@ -37,7 +37,7 @@ func upTo(all iter.Seq[*v1.Container], n int) string {
 }
 
 func TestAllContainers_Order(t *testing.T) {
-	p := pod()
+	p := podWithAllKinds()
 	for n, want := range []string{1: "i", 2: "is", 3: "isa", 4: "isab", 5: "isab"} {
 		if n > 0 {
 			assert.Equal(t, want, upTo(podspec.AllContainers(p), n))
@@ -57,7 +57,7 @@ func TestAllContainers_Order(t *testing.T) {
 
 // The result points into the pod and is not a copy.
 func TestFindContainer(t *testing.T) {
-	p := pod()
+	p := podWithAllKinds()
 	assert.Same(t, &p.Spec.Containers[1], podspec.FindContainer(podspec.AllContainers(p), "b"))
 	assert.Nil(t, podspec.FindContainer(podspec.AllContainers(p), "x"))
 	assert.Same(t, &p.Spec.EphemeralContainers[1].Name, &podspec.FindContainer(podspec.AllAndEphemeralContainers(p), "y").Name)
@@ -70,7 +70,7 @@ func TestFindContainer(t *testing.T) {
 }
 
 func TestIsSidecar(t *testing.T) {
-	p := pod()
+	p := podWithAllKinds()
 	assert.False(t, podspec.IsSidecar(&p.Spec.InitContainers[0]))
 	assert.True(t, podspec.IsSidecar(&p.Spec.InitContainers[1]))
 	assert.False(t, podspec.IsSidecar(&p.Spec.Containers[1]), "another policy")

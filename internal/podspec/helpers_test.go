@@ -70,7 +70,7 @@ func drawPod(t *rapid.T) *v1.Pod {
 func TestRequests_Helpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := drawPod(t)
-		assert.Equal(t, text(helpers.PodRequests(pod, helpers.PodResourcesOptions{})), text(podspec.Requests(pod)))
+		assert.Equal(t, formatResources(helpers.PodRequests(pod, helpers.PodResourcesOptions{})), formatResources(podspec.Requests(pod)))
 		limits, theirs := podspec.Limits(pod), helpers.PodLimits(pod, helpers.PodResourcesOptions{})
 		for name, q := range limits {
 			want := theirs[name]
@@ -89,7 +89,7 @@ func TestRequests_Helpers(t *testing.T) {
 			assert.NotZero(t, free, "every container limits %s", name)
 		}
 		sum, _ := podspec.SumResources(&pod.Spec)
-		assert.Equal(t, text(helpers.AggregateContainerRequests(pod, helpers.PodResourcesOptions{})), text(sum))
+		assert.Equal(t, formatResources(helpers.AggregateContainerRequests(pod, helpers.PodResourcesOptions{})), formatResources(sum))
 	})
 }
 

@@ -31,7 +31,7 @@ func TestHostPort_Conflicts(t *testing.T) {
 // What a pod takes of its host: what lasts and is published, and in the network of the host
 // all that its containers listen at.
 func TestHostPorts(t *testing.T) {
-	p := pod()
+	p := podWithAllKinds()
 	p.Spec.InitContainers[0].Ports = []v1.ContainerPort{{ContainerPort: 1, HostPort: 1}}
 	p.Spec.InitContainers[1].Ports = []v1.ContainerPort{{ContainerPort: 2, HostPort: 3, HostIP: "::"}}
 	p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 4, HostPort: 5, HostIP: "192.0.2.1", Protocol: v1.ProtocolUDP}, {ContainerPort: 6}}

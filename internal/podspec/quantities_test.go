@@ -17,7 +17,7 @@ func TestCheckQuantities_EveryQuantityOfTheType(t *testing.T) {
 	require.Greater(t, len(places), 20)
 	for _, place := range places {
 		pod := reflect.New(reflect.TypeFor[v1.Pod]())
-		put(pod.Elem(), place, reflect.ValueOf(resource.MustParse("1e2000000000")))
+		putValue(pod.Elem(), place, reflect.ValueOf(resource.MustParse("1e2000000000")))
 		require.NotEmpty(t, pathOfTooLargeQuantity(pod), place)
 		assert.ErrorIs(t, CheckQuantities(pod.Interface().(*v1.Pod)), ErrQuantity, "%v", pathOfTooLargeQuantity(pod))
 	}
@@ -42,15 +42,15 @@ func quantitiesOf(t reflect.Type, way []int) (found [][]int) {
 	return found
 }
 
-// put puts a value at the end of a way, and makes what lies between.
-func put(v reflect.Value, way []int, value reflect.Value) {
+// putValue sets the value at the end of a path and creates the values before it.
+func putValue(v reflect.Value, way []int, value reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		put(v.Elem(), way, value)
+		putValue(v.Elem(), way, value)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		put(v.Index(0), way, value)
+		putValue(v.Index(0), way, value)
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.ValueOf("k").Convert(v.Type().Key()), value)
@@ -59,6 +59,6 @@ func put(v reflect.Value, way []int, value reflect.Value) {
 			v.Set(value)
 			return
 		}
-		put(v.Field(way[0]), way[1:], value)
+		putValue(v.Field(way[0]), way[1:], value)
 	}
 }

@@ -45,15 +45,15 @@ func TestEqual_EveryFieldCounts(t *testing.T) {
 			}
 			a, b := status(), status()
 			assert.True(t, diff.Equal(a, b), "%s.%s", what, field.Name)
-			change(t, part(b).FieldByIndex(field.Index))
+			changeValue(t, part(b).FieldByIndex(field.Index))
 			assert.False(t, diff.Equal(a, b), "%s.%s", what, field.Name)
 			assert.False(t, diff.Equal(b, a), "%s.%s", what, field.Name)
 		}
 	}
 }
 
-// change sets a zero value, or a list of one, to another value.
-func change(t *testing.T, v reflect.Value) {
+// changeValue sets a zero value, or a list of one, to another value.
+func changeValue(t *testing.T, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Unix(1, 0)))
 		return
@@ -74,7 +74,7 @@ func change(t *testing.T, v reflect.Value) {
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		value := reflect.New(v.Type().Elem()).Elem()
-		change(t, value)
+		changeValue(t, value)
 		v.SetMapIndex(reflect.ValueOf("key"), value)
 	default:
 		t.Fatalf("a %s of another value is to be written here", v.Type())

@@ -28,17 +28,17 @@ func TestStories(t *testing.T) {
 			before, now, _ := strings.Cut(d.Input+"\n", "--\n")
 			switch d.Cmd {
 			case "compare":
-				return compare(status(t, before), status(t, now))
+				return compareStatuses(parseStatus(t, before), parseStatus(t, now))
 			case "news":
-				b, n := status(t, before), status(t, now)
+				b, n := parseStatus(t, before), parseStatus(t, now)
 				if before == "" {
 					b = nil
 				}
 				return fmt.Sprintf("reasonmayfollow=%v onlylost=%v\n", diff.ReasonMayFollow(b, n), diff.OnlyLost(b, n))
 			case "amend":
-				return amend(status(t, before), status(t, now))
+				return amendStatus(parseStatus(t, before), parseStatus(t, now))
 			case "lists":
-				changed, sameOrder := diff.Lists(nil, listing(t, before), listing(t, now))
+				changed, sameOrder := diff.Lists(nil, parseListing(t, before), parseListing(t, now))
 				return fmt.Sprintf("sameorder=%v changed=%v\n", sameOrder, changed)
 			}
 			t.Fatalf("unknown command %q", d.Cmd)
@@ -47,7 +47,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-func compare(before, now *runtime.PodStatus) string {
+func compareStatuses(before, now *runtime.PodStatus) string {
 	names := map[diff.Events]string{diff.Started: "started", diff.Died: "died", diff.Removed: "removed", diff.Changed: "changed"}
 	events := diff.Compare(diff.Items(nil, before), diff.Items(nil, now))
 	var all []string
@@ -62,7 +62,7 @@ func compare(before, now *runtime.PodStatus) string {
 	return fmt.Sprintf("%s, equal=%v\n", strings.Join(all, " "), diff.Equal(before, now))
 }
 
-func amend(before, now *runtime.PodStatus) string {
+func amendStatus(before, now *runtime.PodStatus) string {
 	amended, revived := diff.Amend(before, now)
 	var b strings.Builder
 	for _, s := range amended.Sandboxes {
@@ -75,15 +75,15 @@ func amend(before, now *runtime.PodStatus) string {
 	return b.String()
 }
 
-func status(t *testing.T, text string) *runtime.PodStatus {
+func parseStatus(t *testing.T, text string) *runtime.PodStatus {
 	s := &runtime.PodStatus{UID: "a"}
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		switch f[0] {
 		case "sandbox":
-			s.Sandboxes = append(s.Sandboxes, sandbox(t, f[1:]))
+			s.Sandboxes = append(s.Sandboxes, parseSandbox(t, f[1:]))
 		case "container":
-			s.Containers = append(s.Containers, container(t, f[1:]))
+			s.Containers = append(s.Containers, parseContainer(t, f[1:]))
 		default:
 			t.Fatalf("bad line %q", line)
 		}
@@ -91,7 +91,7 @@ func status(t *testing.T, text string) *runtime.PodStatus {
 	return s
 }
 
-func sandbox(t *testing.T, f []string) runtime.SandboxStatus {
+func parseSandbox(t *testing.T, f []string) runtime.SandboxStatus {
 	s := runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: f[0], Ready: f[1] == "ready"}}
 	for _, arg := range f[2:] {
 		key, value, _ := strings.Cut(arg, "=")
@@ -99,7 +99,7 @@ func sandbox(t *testing.T, f []string) runtime.SandboxStatus {
 		case "ip":
 			s.IPs = append(s.IPs, value)
 		case "inc":
-			scan(t, value, &s.Incarnation)
+			scanText(t, value, &s.Incarnation)
 		case "host":
 			s.HostNetwork = true
 		}
@@ -107,7 +107,7 @@ func sandbox(t *testing.T, f []string) runtime.SandboxStatus {
 	return s
 }
 
-func container(t *testing.T, f []string) runtime.ContainerStatus {
+func parseContainer(t *testing.T, f []string) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{Container: runtime.Container{ID: f[0]}}
 	switch f[1] {
 	case "created":
@@ -118,19 +118,19 @@ func container(t *testing.T, f []string) runtime.ContainerStatus {
 		c.State = runtime.StateExited
 	case "unknown":
 	default:
-		scan(t, f[1], &c.State)
+		scanText(t, f[1], &c.State)
 	}
 	for _, arg := range f[2:] {
 		if reason, ok := strings.CutPrefix(arg, "reason="); ok {
 			c.Reason = reason
 			continue
 		}
-		scan(t, strings.TrimPrefix(arg, "code="), &c.ExitCode)
+		scanText(t, strings.TrimPrefix(arg, "code="), &c.ExitCode)
 	}
 	return c
 }
 
-func listing(t *testing.T, text string) []runtime.Pod {
+func parseListing(t *testing.T, text string) []runtime.Pod {
 	var pods []runtime.Pod
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -140,15 +140,15 @@ func listing(t *testing.T, text string) []runtime.Pod {
 		}
 		p := &pods[len(pods)-1]
 		if f[0] == "sandbox" {
-			p.Sandboxes = append(p.Sandboxes, sandbox(t, f[1:]).Sandbox)
+			p.Sandboxes = append(p.Sandboxes, parseSandbox(t, f[1:]).Sandbox)
 		} else {
-			p.Containers = append(p.Containers, container(t, f[1:]).Container)
+			p.Containers = append(p.Containers, parseContainer(t, f[1:]).Container)
 		}
 	}
 	return pods
 }
 
-func scan(t *testing.T, text string, into any) {
+func scanText(t *testing.T, text string, into any) {
 	t.Helper()
 	if _, err := fmt.Sscan(text, into); err != nil {
 		t.Fatalf("%q: %v", text, err)
