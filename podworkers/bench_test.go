@@ -58,8 +58,8 @@ func benchPods(n int) []*v1.Pod {
 	return pods
 }
 
-// running makes workers and runs them until the end of the benchmark.
-func running(b *testing.B, config podworkers.Config) *podworkers.Workers {
+// runWorkers makes workers and runs them until the end of the benchmark.
+func runWorkers(b *testing.B, config podworkers.Config) *podworkers.Workers {
 	config.Cache = &instant{}
 	w, err := podworkers.New(config)
 	if err != nil {
@@ -92,7 +92,7 @@ func BenchmarkUpdatePodBusy(b *testing.B) {
 	pods := benchPods(10_000)
 	var begun sync.WaitGroup
 	begun.Add(len(pods))
-	w := running(b, podworkers.Config{Syncer: quick{func(ctx context.Context) {
+	w := runWorkers(b, podworkers.Config{Syncer: quick{func(ctx context.Context) {
 		begun.Done()
 		<-ctx.Done()
 	}}})
@@ -115,7 +115,7 @@ func BenchmarkUpdatePodBusy(b *testing.B) {
 func BenchmarkDispatch(b *testing.B) {
 	pods := benchPods(1000)
 	synced := make(chan struct{}, 1)
-	w := running(b, podworkers.Config{Syncer: quick{func(context.Context) { synced <- struct{}{} }}})
+	w := runWorkers(b, podworkers.Config{Syncer: quick{func(context.Context) { synced <- struct{}{} }}})
 	for _, pod := range pods {
 		mustUpdate(b, w, pod, podworkers.SyncPodCreate)
 		<-synced
@@ -147,7 +147,7 @@ func BenchmarkSpawn(b *testing.B) {
 func BenchmarkLifecycle(b *testing.B) {
 	pods := benchPods(1000)
 	var synced, finished sync.WaitGroup
-	w := running(b, podworkers.Config{
+	w := runWorkers(b, podworkers.Config{
 		Syncer: quick{func(context.Context) { synced.Done() }},
 		Hooks: podworkers.Hooks{Phase: func(_ types.UID, _ uint64, phase lifecycle.Phase) {
 			if phase == lifecycle.Finished {
@@ -186,7 +186,7 @@ func BenchmarkIdlePod(b *testing.B) {
 
 func idlePods(b *testing.B, pods []*v1.Pod) {
 	synced, ended := make(chan struct{}), make(chan struct{})
-	before, goroutines := heap(), runtime.NumGoroutine()
+	before, goroutines := readHeap(), runtime.NumGoroutine()
 	w, err := podworkers.New(podworkers.Config{
 		Cache:  &instant{},
 		Syncer: quick{},
@@ -208,11 +208,11 @@ func idlePods(b *testing.B, pods []*v1.Pod) {
 	b.ReportMetric(float64(runtime.NumGoroutine()-goroutines-1)/n, "goroutines/pod")
 	cancel()
 	<-ended // So that the last runner's stack is not counted. The records stay.
-	b.ReportMetric(float64(heap()-before)/n, "B/pod")
+	b.ReportMetric(float64(readHeap()-before)/n, "B/pod")
 	runtime.KeepAlive(w)
 }
 
-func heap() uint64 {
+func readHeap() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats

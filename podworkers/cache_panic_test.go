@@ -23,7 +23,7 @@ type broken struct {
 	calls  int
 }
 
-func (b *broken) in(method string) {
+func (b *broken) panicIn(method string) {
 	if b.method == method {
 		b.calls++
 		panic("boom")
@@ -31,28 +31,28 @@ func (b *broken) in(method string) {
 }
 
 func (b *broken) Get(uid types.UID) (*runtime.PodStatus, error) {
-	b.in("Get")
+	b.panicIn("Get")
 	return b.Cache.Get(uid)
 }
 
 func (b *broken) Mark() uint64 {
-	b.in("Mark")
+	b.panicIn("Mark")
 	return b.Cache.Mark()
 }
 
 func (b *broken) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
-	b.in("NewerThan")
+	b.panicIn("NewerThan")
 	return b.Cache.NewerThan(ctx, uid, mark)
 }
 
-func (b *broken) RequestRelist(types.UID) { b.in("RequestRelist") }
+func (b *broken) RequestRelist(types.UID) { b.panicIn("RequestRelist") }
 
 // Each method of the cache may panic wherever it is called: when a pod is created, when its call
 // begins, fails or is retried, and when the runtime shows a change of it.
 func TestPanic_I50_OfTheCacheIsTheErrorOfThatCall(t *testing.T) {
 	for _, method := range []string{"Get", "Mark", "NewerThan", "RequestRelist"} {
 		t.Run(method, func(t *testing.T) {
-			node := simulation(t, Config{}) // Used for its clock and its scheduler.
+			node := newSimulation(t, Config{}) // Used for its clock and its scheduler.
 			cache, syncer := &broken{Cache: NewCache(node.Clock()), method: method}, NewSyncer(node.Clock())
 			syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{Err: runtime.ErrNotReady})
 			told := map[string]int{}

@@ -48,7 +48,7 @@ func TestRetry_B099_B102_DelayByError(t *testing.T) {
 		"cancelled, by no one we know": {fmt.Errorf("a: %w", context.Canceled), 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := simulation(t, Config{})
+			node := newSimulation(t, Config{})
 			node.Syncer.Script("a", syncPod, Reply{Err: c.err}, Reply{})
 			node.Create(Pod("a"))
 			node.Advance(c.after - 1)
@@ -70,7 +70,7 @@ func TestRetry_TerminalAndRetryAfterKeepNil(t *testing.T) {
 // A retry time that is not in the future would cause retries without a pause. The pause is a second
 // instead, then two, four, eight and ten.
 func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: podworkers.RetryAfter(errors.New("boom"), time.Unix(0, 0))})
 	node.Create(Pod("a"))
 	for i, at := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
@@ -83,7 +83,7 @@ func TestRetry_B101_APastTimeDoesNotSpin(t *testing.T) {
 
 // A changed desired state may succeed at once, so the transient delay starts at its minimum again.
 func TestRetry_TransientDelayResetsOnUpdate(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: runtime.ErrNetworkNotReady})
 	node.Create(Pod("a"))
 	node.Advance(7 * time.Second) // 0, 1, 3, 7
@@ -96,7 +96,7 @@ func TestRetry_TransientDelayResetsOnUpdate(t *testing.T) {
 // Changes that a failed call has made do not end its backoff. Any other change ends it, and a change of the desired
 // state too.
 func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
@@ -131,7 +131,7 @@ func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
 }
 
 func TestRetry_I17_JitterOnlyAdds(t *testing.T) {
-	node := simulation(t, Config{Jitter: func() float64 { return 0.5 }})
+	node := newSimulation(t, Config{Jitter: func() float64 { return 0.5 }})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})
 	node.Create(Pod("a"))
 	node.Advance(12500*time.Millisecond - 1)
@@ -158,7 +158,7 @@ func TestRetry_I17_RetryAtHasNoJitter(t *testing.T) {
 		"told, and asked later":       {errors.Join(told(8*time.Second), after(9*time.Second)), 8 * time.Second},
 		"after more than a resync":    {told(100 * time.Second), time.Minute},
 	} {
-		node := simulation(t, Config{Jitter: func() float64 { return 0.999999999 }})
+		node := newSimulation(t, Config{Jitter: func() float64 { return 0.999999999 }})
 		node.Syncer.Script("a", syncPod, Reply{Err: c.err})
 		node.Create(Pod("a"))
 		node.Advance(c.want - time.Millisecond)
@@ -169,13 +169,13 @@ func TestRetry_I17_RetryAtHasNoJitter(t *testing.T) {
 }
 
 func TestRetry_I18_UpdateReplacesTheRetry(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.Advance(9 * time.Second)
 	node.Update(Pod("a", Version(2)))
 	node.Advance(time.Minute)
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       a  create v1
 		0s       a  SyncPod create v1: boom
 		9s       a  update v2
@@ -186,7 +186,7 @@ func TestRetry_I18_UpdateReplacesTheRetry(t *testing.T) {
 
 // A retry of one pod must not be lost because Run sleeps until another's.
 func TestRetry_AnEarlierOneWakesRun(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("b", syncPod, Reply{Err: errors.New("boom")}, Reply{})
 	node.Create(Pod("a"))
 	node.Advance(30 * time.Second)
@@ -218,7 +218,7 @@ func TestCancel_I20_OnlyTerminationCancelsACall(t *testing.T) {
 		"deleted meanwhile": {2, func(n *Stepper) { n.Update(Pod("a", Grace(30), Deleted(2))) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := simulation(t, Config{})
+			node := newSimulation(t, Config{})
 			node.Create(Pod("a", Grace(30)))
 			if c.method == 2 {
 				node.RunUntilIdle()
@@ -230,13 +230,13 @@ func TestCancel_I20_OnlyTerminationCancelsACall(t *testing.T) {
 			node.RunUntilIdle()
 			c.tell(node)
 			node.RunUntilIdle()
-			assert.Equal(t, c.ends, count(node, "context canceled") == 1, node.Transcript())
+			assert.Equal(t, c.ends, countInTranscript(node, "context canceled") == 1, node.Transcript())
 		})
 	}
 }
 
 func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 30 * time.Second}, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Grace(30)))
 	node.RunUntilIdle()
@@ -244,7 +244,7 @@ func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
 	node.Advance(time.Second)
 	node.KillWithin(Pod("a", Grace(30)), 5)
 	node.Advance(5 * time.Second)
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       a  create
 		0s       a  SyncPod create: ok
 		0s       a  kill
@@ -264,20 +264,20 @@ func TestKill_I7_AShorterGraceIsPassedOnAtOnce(t *testing.T) {
 // arrives at the same moment.
 func TestKill_I2_BeforeTheCall(t *testing.T) {
 	for seed := range uint64(20) {
-		node := simulation(t, Config{Seed: seed})
+		node := newSimulation(t, Config{Seed: seed})
 		node.Cache.SetLatency(time.Second)
 		node.Create(Pod("a"))
 		node.RunUntilIdle()
 		node.Go(func(context.Context) { node.Kill(Pod("a")) })
 		node.Advance(time.Minute)
-		assert.Equal(t, 0, count(node, "SyncPod"))
-		assert.Equal(t, 1, count(node, "is finished"))
+		assert.Equal(t, 0, countInTranscript(node, "SyncPod"))
+		assert.Equal(t, 1, countInTranscript(node, "is finished"))
 	}
 }
 
 func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 	log := &lines{}
-	node := simulation(t, Config{Log: log.logger()})
+	node := newSimulation(t, Config{Log: log.newLogger()})
 	node.Syncer.Script("bad", syncPod, Reply{Panic: "boom"}, Reply{})
 	node.Syncer.Script("bad", syncTerminatingPod, Reply{Panic: errors.New("boom")}, Reply{})
 	node.Syncer.Script("bad", syncTerminatedPod, Reply{Panic: "boom"}, Reply{})
@@ -285,18 +285,18 @@ func TestPanic_I50_IsThatPodsErrorAlone(t *testing.T) {
 	node.Advance(15 * time.Second)
 	node.Kill(Pod("bad"))
 	node.Advance(30 * time.Second)
-	assert.Equal(t, 3, count(node, "panicked"))
-	assert.Equal(t, 1, count(node, "bad   is finished"))
-	assert.Equal(t, 1, count(node, "good  SyncPod create: ok"))
-	require.Len(t, log.all(), 6, "the stack and the error, once each")
-	assert.Contains(t, log.all()[0], `msg="a panic was contained" call=PodSyncer.SyncPod panic=boom stack=`)
-	assert.Contains(t, log.all()[1], `msg="a sync failed" pod=default/bad uid=bad call=SyncPod err="PodSyncer.SyncPod panicked: boom"`)
+	assert.Equal(t, 3, countInTranscript(node, "panicked"))
+	assert.Equal(t, 1, countInTranscript(node, "bad   is finished"))
+	assert.Equal(t, 1, countInTranscript(node, "good  SyncPod create: ok"))
+	require.Len(t, log.allLines(), 6, "the stack and the error, once each")
+	assert.Contains(t, log.allLines()[0], `msg="a panic was contained" call=PodSyncer.SyncPod panic=boom stack=`)
+	assert.Contains(t, log.allLines()[1], `msg="a sync failed" pod=default/bad uid=bad call=SyncPod err="PodSyncer.SyncPod panicked: boom"`)
 }
 
 // An error that only names a retry time is logged at debug level; a failure beside it is not.
 func TestLogSyncError_RetryTimeIsDebug(t *testing.T) {
 	log := &lines{}
-	node := simulation(t, Config{Log: log.logger()})
+	node := newSimulation(t, Config{Log: log.newLogger()})
 	wait := podworkers.RetryAfter(errors.New("back-off"), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 	node.Syncer.Script("a", syncPod,
 		Reply{Err: fmt.Errorf("c: %w", wait)},
@@ -305,10 +305,10 @@ func TestLogSyncError_RetryTimeIsDebug(t *testing.T) {
 		Reply{})
 	node.Create(Pod("a"))
 	node.Advance(10 * time.Minute)
-	assert.Equal(t, 4, count(node, "back-off"), "two of them in the third")
-	require.Len(t, log.all(), 1)
-	assert.Contains(t, log.all()[0], `level=ERROR msg="a sync failed"`)
-	assert.Contains(t, log.all()[0], "boom")
+	assert.Equal(t, 4, countInTranscript(node, "back-off"), "two of them in the third")
+	require.Len(t, log.allLines(), 1)
+	assert.Contains(t, log.allLines()[0], `level=ERROR msg="a sync failed"`)
+	assert.Contains(t, log.allLines()[0], "boom")
 }
 
 // The events that a recorder was given.
@@ -323,7 +323,7 @@ func (e *events) Eventf(o k8sObject, kind, reason, format string, args ...any) {
 }
 
 func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Cache.Set(RunningStatus("a"))
 	node.Cache.Fail("a", errors.New("runtime is down"))
 	node.Create(Pod("a"))
@@ -336,29 +336,29 @@ func TestObserve_B085_ASickRuntimeStopsStartsAndNotKills(t *testing.T) {
 	assert.Equal(t, RunningStatus("a"), seen, "what was last seen")
 	assert.NoError(t, killed.Err())
 	assertResolved(t, killed)
-	assert.Equal(t, 0, count(node, "SyncTerminatedPod"), "cleanup waits")
+	assert.Equal(t, 0, countInTranscript(node, "SyncTerminatedPod"), "cleanup waits")
 	node.Cache.Fail("a", nil)
 	node.Advance(10 * time.Second)
-	assert.Equal(t, 1, count(node, "is finished"))
+	assert.Equal(t, 1, countInTranscript(node, "is finished"))
 }
 
 // A status that hangs must not block the termination's own wait for a status.
 func TestWaitForFreshStatus_KillCancelsTheWait(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Cache.Hang("a")
 	node.Create(Pod("a"), Pod("b"))
 	node.Advance(time.Second)
 	assert.Equal(t, []types.UID{"b"}, uidsOf(node), "I39: nobody else waits")
 	node.Kill(Pod("a"))
 	node.Advance(time.Second)
-	assert.Equal(t, 0, count(node, "SyncTerminatingPod"), "it waits for its own")
+	assert.Equal(t, 0, countInTranscript(node, "SyncTerminatingPod"), "it waits for its own")
 	node.Cache.Resume("a")
 	node.RunUntilIdle()
-	assert.Equal(t, 1, count(node, "a  is finished"))
+	assert.Equal(t, 1, countInTranscript(node, "a  is finished"))
 }
 
 func TestSync_B079_ResyncHasTheLastMirrorPod(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var mirrors []*v1.Pod
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { mirrors = append(mirrors, c.Mirror) }})
 	mirror := Pod("a", UID("m"), Mirror())
@@ -374,7 +374,7 @@ func TestSync_B079_ResyncHasTheLastMirrorPod(t *testing.T) {
 }
 
 func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var got []string
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Err: errors.New("busy"), Do: func(_ context.Context, c Call) {
 		status := v1.PodStatus{}
@@ -401,7 +401,7 @@ func TestKill_B089_TheLastStatusFunctionCounts(t *testing.T) {
 }
 
 func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Takes: 30 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.RunUntilIdle()
@@ -410,7 +410,7 @@ func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
 	}
 	node.Update(Pod("a", Version(9999)))
 	node.Advance(30 * time.Second)
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       a  create v1
 		0s       a  SyncPod create v1 ...
 		0s       a  update v9999
@@ -420,7 +420,7 @@ func TestSync_F91_UpdatesOfABusyPodAreOne(t *testing.T) {
 }
 
 func TestConfig_RetryIsUsed(t *testing.T) {
-	node := simulation(t, Config{Retry: backoff.Retry{Resync: 5 * time.Second}})
+	node := newSimulation(t, Config{Retry: backoff.Retry{Resync: 5 * time.Second}})
 	node.Create(Pod("a"))
 	node.Advance(20 * time.Second)
 	assert.Len(t, uidsOf(node), 5)
@@ -431,7 +431,7 @@ func TestConfig_RetryIsUsed(t *testing.T) {
 func TestRetry_B102_RuntimeAnswerWakesThePod(t *testing.T) {
 	away := fmt.Errorf("a: %w", runtime.ErrNotReady)
 	asked := podworkers.RetryAfter(errors.New("boom"), time.Date(2000, 1, 1, 0, 0, 30, 0, time.UTC))
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: away}, Reply{Err: away}, Reply{})
 	node.Syncer.Script("b", syncPod, Reply{Err: errors.Join(asked, away)}, Reply{})
 	node.Syncer.Script("c", syncPod, Reply{Err: errors.New("boom")}, Reply{})
@@ -457,7 +457,7 @@ func TestRetry_B102_RuntimeAnswerWakesThePod(t *testing.T) {
 
 // A status that could not be read is a failure of the same kind.
 func TestRetry_B102_RuntimeAnswerWakesAfterStatusError(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Cache.Fail("a", fmt.Errorf("pleg: %w", runtime.ErrNotReady))
 	node.Create(Pod("a"))
 	node.Advance(2 * time.Second)
@@ -476,11 +476,11 @@ func (unreadable) Error() string { panic("no text") }
 // An error whose Error method panics is the error of that call, like any other panic.
 func TestPanic_I50_OfTheErrorOfASyncer(t *testing.T) {
 	log := &lines{}
-	node := simulation(t, Config{Log: log.logger()})
+	node := newSimulation(t, Config{Log: log.newLogger()})
 	node.Syncer.Script("bad", syncPod, Reply{Err: unreadable{}}, Reply{})
 	node.Create(Pod("bad"))
 	node.Advance(15 * time.Second)
-	require.Len(t, log.all(), 2, "the stack and the error, once each")
-	assert.Contains(t, log.all()[1], `err="PodSyncer.SyncPod error panicked: no text"`)
-	assert.Equal(t, 1, count(node, "bad  SyncPod create: ok")+count(node, "bad  SyncPod sync: ok"))
+	require.Len(t, log.allLines(), 2, "the stack and the error, once each")
+	assert.Contains(t, log.allLines()[1], `err="PodSyncer.SyncPod error panicked: no text"`)
+	assert.Equal(t, 1, countInTranscript(node, "bad  SyncPod create: ok")+countInTranscript(node, "bad  SyncPod sync: ok"))
 }

@@ -38,7 +38,7 @@ func TestJudge_Aggregates(t *testing.T) {
 		"ErrNotFound":           {runtime.ErrNotFound, callOutcome{result: lifecycle.Failed}, callOutcome{result: lifecycle.Failed}},
 		"RetryAfter RetryAfter": {RetryAfter(RetryAfter(broken, at), at.Add(time.Hour)), callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}, callOutcome{result: lifecycle.FailedRetryAt, retryAt: at}},
 	} {
-		for how, wrap := range wrappings() {
+		for how, wrap := range errorWrappings() {
 			j := &job{ctx: new(syncContext)}
 			j.ctx.Init(context.Background())
 			assert.Equal(t, c.want, classifyResult(j, false, wrap(c.err)), "%s in %s", name, how)
@@ -50,8 +50,8 @@ func TestJudge_Aggregates(t *testing.T) {
 	}
 }
 
-// wrappings are the ways in which errors are combined.
-func wrappings() map[string]func(error) error {
+// errorWrappings returns the ways in which errors are combined.
+func errorWrappings() map[string]func(error) error {
 	return map[string]func(error) error{
 		"nothing":            func(err error) error { return err },
 		"%w":                 func(err error) error { return fmt.Errorf("a: %w", err) },
@@ -73,7 +73,7 @@ func TestSentinels_Aggregates(t *testing.T) {
 		runtime.ErrNotFound, runtime.ErrExists, runtime.ErrWrongState, runtime.ErrNotReady, runtime.ErrNetworkNotReady, runtime.ErrImage, runtime.ErrUnsupported, runtime.ErrSecondRun,
 		ErrInvalid, ErrStopped, ErrPodDesired, ErrNotDrained,
 	} {
-		for how, wrap := range wrappings() {
+		for how, wrap := range errorWrappings() {
 			assert.ErrorIs(t, wrap(sentinel), sentinel, how)
 		}
 	}

@@ -29,15 +29,15 @@ func TestFail_PH11(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 2 { // A kill is repeated.
 				first(&test.status)
-				assert.Equal(t, test.want, ended(test.status))
+				assert.Equal(t, test.want, describeEnd(test.status))
 			}
 			second(&test.status)
-			assert.Equal(t, test.want, ended(test.status), "the first reason stands")
+			assert.Equal(t, test.want, describeEnd(test.status), "the first reason stands")
 		})
 	}
 }
 
-func ended(s v1.PodStatus) string {
+func describeEnd(s v1.PodStatus) string {
 	conditions := []string{}
 	for _, c := range s.Conditions {
 		conditions = append(conditions, fmt.Sprintf("%s=%s", c.Type, c.Status))

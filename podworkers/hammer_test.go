@@ -25,7 +25,7 @@ import (
 
 type k8sObject = k8sruntime.Object
 
-func goroutines() int      { return runtime.NumGoroutine() }
+func countGoroutines() int { return runtime.NumGoroutine() }
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
 // hammered is a syncer that checks I1 and that releases and takes its slot.
@@ -35,7 +35,7 @@ type hammered struct {
 	busy sync.Map // of *atomic.Bool by UID
 }
 
-func (h *hammered) one(ctx context.Context, uid types.UID) error {
+func (h *hammered) checkExclusive(ctx context.Context, uid types.UID) error {
 	flag, _ := h.busy.LoadOrStore(uid, new(atomic.Bool))
 	if !flag.(*atomic.Bool).CompareAndSwap(false, true) {
 		h.t.Errorf("two calls at once for %s", uid)
@@ -52,19 +52,19 @@ func (h *hammered) one(ctx context.Context, uid types.UID) error {
 }
 
 func (h *hammered) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, _ *cri.PodStatus) (bool, error) {
-	return rand.IntN(20) == 0, h.one(ctx, pod.UID)
+	return rand.IntN(20) == 0, h.checkExclusive(ctx, pod.UID)
 }
 
 func (h *hammered) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, _ *cri.PodStatus, _ *int64, _ podworkers.PodStatusFunc) error {
-	return h.one(ctx, pod.UID)
+	return h.checkExclusive(ctx, pod.UID)
 }
 
 func (h *hammered) SyncTerminatingRuntimePod(ctx context.Context, running *cri.Pod) error {
-	return h.one(ctx, running.UID)
+	return h.checkExclusive(ctx, running.UID)
 }
 
 func (h *hammered) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, _ *cri.PodStatus) error {
-	return h.one(ctx, pod.UID)
+	return h.checkExclusive(ctx, pod.UID)
 }
 
 // TestHammer_F88 calls every method at once from 64 goroutines. The view of a pod only moves
@@ -87,7 +87,7 @@ func TestHammer_F88(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(actor), 1))
 			a := actorOf{w: w, random: random, seen: map[types.UID]lifecycle.View{}, handles: handles, t: t}
 			for range rounds {
-				a.act(podName(random.IntN(pods)))
+				a.takeAction(podName(random.IntN(pods)))
 			}
 		})
 	}
@@ -113,7 +113,7 @@ type actorOf struct {
 	t       *testing.T
 }
 
-func (a *actorOf) act(name string) {
+func (a *actorOf) takeAction(name string) {
 	pod := Pod(name)
 	if a.random.IntN(4) == 0 {
 		pod = Pod("shared", Static(), UID(types.UID(name)))
@@ -138,11 +138,11 @@ func (a *actorOf) act(name string) {
 	case 8:
 		_ = a.w.UpdatePod(podworkers.UpdatePodOptions{})
 	}
-	a.look(types.UID(name))
+	a.compareView(types.UID(name))
 }
 
-// look compares the view of a pod with the view that the same actor got before.
-func (a *actorOf) look(uid types.UID) {
+// compareView compares the view of a pod with the view that the same actor got before.
+func (a *actorOf) compareView(uid types.UID) {
 	before, now := a.seen[uid], a.w.View(uid)
 	if now.Known && before.Known {
 		switch {

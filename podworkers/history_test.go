@@ -37,35 +37,35 @@ func newHistoryGenerator(t *testing.T, seed uint64) *historyGenerator {
 	}
 	h := &historyGenerator{t: t, wanted: map[types.UID]*v1.Pod{}}
 	config.Jitter = func() float64 { return h.Float64() }
-	h.Stepper = simulation(t, config)
+	h.Stepper = newSimulation(t, config)
 	return h
 }
 
-// one returns a random number below n, from the seed.
-func (h *historyGenerator) one(n int) int { return int(h.Float64() * float64(n)) }
+// randomBelow returns a random number below n, from the seed.
+func (h *historyGenerator) randomBelow(n int) int { return int(h.Float64() * float64(n)) }
 
-func (h *historyGenerator) pod() *v1.Pod {
+func (h *historyGenerator) randomPod() *v1.Pod {
 	h.version++
-	options := []Option{Version(h.version), Grace(int64(h.one(40)))}
-	switch h.one(12) {
+	options := []Option{Version(h.version), Grace(int64(h.randomBelow(40)))}
+	switch h.randomBelow(12) {
 	case 0:
-		options = append(options, Deleted(int64(h.one(30))))
+		options = append(options, Deleted(int64(h.randomBelow(30))))
 	case 1:
 		options = append(options, Phase(v1.PodFailed))
 	}
-	if n := h.one(6); n < 3 {
+	if n := h.randomBelow(6); n < 3 {
 		return Pod("one", append(options, Static(), UID(types.UID(fmt.Sprint("one-", n))))...)
 	}
-	return Pod(fmt.Sprint("pod-", h.one(3)), options...)
+	return Pod(fmt.Sprint("pod-", h.randomBelow(3)), options...)
 }
 
 // everybody is every UID of the histories.
 var everybody = []types.UID{"one-0", "one-1", "one-2", "pod-0", "pod-1", "pod-2", "pod-3"}
 
-func (h *historyGenerator) replies() (list []Reply) {
-	for range 1 + h.one(3) {
-		r := Reply{Takes: time.Duration(h.one(4)) * time.Second}
-		switch h.one(10) {
+func (h *historyGenerator) randomReplies() (list []Reply) {
+	for range 1 + h.randomBelow(3) {
+		r := Reply{Takes: time.Duration(h.randomBelow(4)) * time.Second}
+		switch h.randomBelow(10) {
 		case 0:
 			r.Err = errors.New("boom")
 		case 1:
@@ -77,7 +77,7 @@ func (h *historyGenerator) replies() (list []Reply) {
 		case 4:
 			r.Ends = true
 		case 5:
-			r.Err = podworkers.RetryAfter(errors.New("boom"), h.Now().Add(time.Duration(h.one(90)-10)*time.Second))
+			r.Err = podworkers.RetryAfter(errors.New("boom"), h.Now().Add(time.Duration(h.randomBelow(90)-10)*time.Second))
 		case 6:
 			r.Err = podworkers.Terminal(errors.New("boom"))
 		case 7:
@@ -88,26 +88,26 @@ func (h *historyGenerator) replies() (list []Reply) {
 	return list
 }
 
-func (h *historyGenerator) act() {
-	pod := h.pod()
-	switch h.one(14) {
+func (h *historyGenerator) takeAction() {
+	pod := h.randomPod()
+	switch h.randomBelow(14) {
 	case 0, 1, 2:
-		h.want(pod)
+		h.desirePod(pod)
 		h.Create(pod)
 	case 3, 4:
-		h.want(pod)
+		h.desirePod(pod)
 		h.Update(pod)
 	case 5:
-		h.handles = append(h.handles, h.KillWithin(pod, int64(h.one(20))))
+		h.handles = append(h.handles, h.KillWithin(pod, int64(h.randomBelow(20))))
 	case 6:
 		h.handles = append(h.handles, h.KillRunning(Running(pod.UID)))
 	case 7:
 		delete(h.wanted, pod.UID)
-		h.SyncKnown(h.desired()...)
+		h.SyncKnown(h.desiredPods()...)
 	case 8, 9:
-		h.Syncer.Script(pod.UID, 0, h.replies()...)
+		h.Syncer.Script(pod.UID, 0, h.randomReplies()...)
 	case 10:
-		h.Cache.SetLatency(time.Duration(h.one(3)) * time.Second)
+		h.Cache.SetLatency(time.Duration(h.randomBelow(3)) * time.Second)
 	case 11:
 		h.Cache.Fail(pod.UID, errors.New("down"))
 	case 12:
@@ -115,27 +115,27 @@ func (h *historyGenerator) act() {
 	case 13:
 		h.Cache.Hang(pod.UID)
 	}
-	switch h.one(4) {
+	switch h.randomBelow(4) {
 	case 0:
-		h.Advance(time.Duration(h.one(15)) * time.Second)
+		h.Advance(time.Duration(h.randomBelow(15)) * time.Second)
 	case 1:
 		h.RunUntilIdle()
 	case 2:
 		h.Step()
 	}
-	if h.one(10) == 0 {
+	if h.randomBelow(10) == 0 {
 		h.Cache.Resume(pod.UID)
 	}
 }
 
-func (h *historyGenerator) want(pod *v1.Pod) {
+func (h *historyGenerator) desirePod(pod *v1.Pod) {
 	if h.wanted[pod.UID] == nil {
 		h.order = append(h.order, pod.UID)
 	}
 	h.wanted[pod.UID] = pod
 }
 
-func (h *historyGenerator) desired() (pods []*v1.Pod) {
+func (h *historyGenerator) desiredPods() (pods []*v1.Pod) {
 	for _, uid := range h.order {
 		if pod := h.wanted[uid]; pod != nil {
 			pods = append(pods, pod)
@@ -144,9 +144,9 @@ func (h *historyGenerator) desired() (pods []*v1.Pod) {
 	return pods
 }
 
-// calm removes all faults and runs until the workers are idle. Desired pods that are unknown are
+// runUntilCalm removes all faults and runs until the workers are idle. Desired pods that are unknown are
 // created again, as housekeeping does.
-func (h *historyGenerator) calm() {
+func (h *historyGenerator) runUntilCalm() {
 	h.Cache.SetLatency(0)
 	for _, uid := range everybody {
 		h.Cache.Fail(uid, nil)
@@ -159,23 +159,23 @@ func (h *historyGenerator) calm() {
 	}
 }
 
-// play runs one history of some length. The cleanup of simulation checks Rules.
-func play(t *testing.T, seed uint64, length int) *historyGenerator {
+// playHistory runs one history of some length. The cleanup of simulation checks Rules.
+func playHistory(t *testing.T, seed uint64, length int) *historyGenerator {
 	h := newHistoryGenerator(t, seed)
 	for range length {
-		h.act()
+		h.takeAction()
 	}
 	return h
 }
 
 func TestHistory_I1ToI20_Random(t *testing.T) {
 	for seed := range uint64(longtest.Count(50, 400)) {
-		h := play(t, seed, 80)
+		h := playHistory(t, seed, 80)
 		for _, uid := range everybody { // I19: a pod whose call is blocked can be removed.
 			h.Syncer.Script(uid, syncPod, Reply{Blocks: true})
 		}
 		h.Advance(time.Minute)
-		h.calm()
+		h.runUntilCalm()
 		// I15, I19, I22: no pod is desired at the end, so no record is left.
 		for _, uid := range everybody {
 			require.False(t, h.Workers.View(uid).Known, "seed %d: %s\n%s", seed, uid, h.Transcript())
@@ -196,8 +196,8 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 // Without faults the last update is synced, and errors are retried.
 func TestHistory_I8_I17_LastUpdateIsSynced(t *testing.T) {
 	for seed := range uint64(longtest.Count(25, 100)) {
-		h := play(t, seed, 60)
-		h.calm()
+		h := playHistory(t, seed, 60)
+		h.runUntilCalm()
 		start := h.Now()
 		for i := range 4 {
 			pod := Pod(fmt.Sprint("pod-", i), Version(1000+int64(i)))
@@ -217,7 +217,7 @@ func TestHistory_I8_I17_LastUpdateIsSynced(t *testing.T) {
 func TestHistory_I41_SameSeedSameTrace(t *testing.T) {
 	different := map[string]bool{}
 	for seed := range uint64(30) {
-		first, second := play(t, seed, 60).Transcript(), play(t, seed, 60).Transcript()
+		first, second := playHistory(t, seed, 60).Transcript(), playHistory(t, seed, 60).Transcript()
 		require.Equal(t, first, second, "seed %d", seed)
 		different[first] = true
 	}
@@ -231,7 +231,7 @@ func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 		h := newHistoryGenerator(t, 3)
 		h.CrashAt(step)
 		for i := 0; i < 150 && !h.Crashed(); i++ {
-			h.act()
+			h.takeAction()
 		}
 		if !h.Crashed() {
 			require.Greater(t, step, 100, "the history is long enough to be worth it")
@@ -242,7 +242,7 @@ func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 		h.Restart()
 		require.Equal(t, calls, len(uidsOf(h.Stepper)), "nobody calls after a crash")
 		h.Create(Pod("pod-0", Version(10_000)))
-		h.calm()
+		h.runUntilCalm()
 		require.Equal(t, 1, h.Coroutines())
 		h.Stop()
 		_, ended := h.RunResult()
@@ -253,7 +253,7 @@ func TestHistory_F75_CrashAtEveryStep(t *testing.T) {
 // A crash in the middle of a call, made by the call itself: the waiting coroutines end, and no
 // other call is made although there is work for one.
 func TestCrash_InACall(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Takes: time.Second, Do: func(context.Context, Call) {
 		node.Update(Pod("a"))
 		node.Crash()

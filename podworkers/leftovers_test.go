@@ -19,7 +19,7 @@ import (
 
 // I22: of a finished pod only its stage is kept, and of dropped content nothing at all.
 func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	pod := func(version int64) (*v1.Pod, weak.Pointer[v1.Pod]) {
 		p := Pod("a", Version(version))
@@ -45,7 +45,7 @@ func TestLeftovers_I22_ContentsAreLetGo(t *testing.T) {
 }
 
 func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a"), Pod("b"))
 	node.RunUntilIdle()
 	assert.Equal(t, 2, node.Workers.Queued())
@@ -60,7 +60,7 @@ func TestLeftovers_B094_NoRetryOfAFinishedPod(t *testing.T) {
 
 // Goroutines that a call has left are cancelled when it returns.
 func TestLeftovers_ContextCancelledAfterCall(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var left context.Context
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) { left = ctx }})
 	node.Create(Pod("a"))
@@ -78,7 +78,7 @@ func (blank) NewerThan(context.Context, types.UID, uint64) (*cri.PodStatus, erro
 }
 
 func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	syncer := NewSyncer(node.Clock())
 	var seen []*cri.PodStatus
 	syncer.Script("", 0, Reply{Do: func(_ context.Context, c Call) { seen = append(seen, c.Status) }})
@@ -95,14 +95,14 @@ func TestObserve_B006_NoStatusIsAnEmptyOne(t *testing.T) {
 // B-013: the kill of a running pod, based on a current observation, terminates the known pod with
 // that UID in the way of its content.
 func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
 	killed := node.KillRunning(Running("a"))
 	node.RunUntilIdle()
 	assertResolved(t, killed)
 	require.NoError(t, killed.Err())
-	assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "SyncTerminatingPod within 1s: ok"))
 	assert.True(t, node.Workers.View("a").Deleted, "B-014")
 }
 
@@ -110,7 +110,7 @@ func TestKill_B013_WhatRunsIsAKnownPod(t *testing.T) {
 // pod's context and did not cancel it, so that a million contexts existed after a week. Here each
 // context ends with its sync.
 func TestMuseum_K139823_NoContextOutlivesItsSync(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var all []context.Context
 	replies := make([]Reply, 1000)
 	for i := range replies {

@@ -26,11 +26,11 @@ const (
 )
 
 func TestLife_B092_CompletedPod(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("job", syncPod, Reply{Ends: true})
 	node.Create(Pod("job", Grace(30)))
 	node.RunUntilIdle()
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       job  create
 		0s       job  SyncPod create: ok, completed
 		0s       job  is terminating
@@ -42,11 +42,11 @@ func TestLife_B092_CompletedPod(t *testing.T) {
 }
 
 func TestLife_B005_FirstUpdateTerminalNothingRuns(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("job", Phase(v1.PodSucceeded)))
 	assert.True(t, node.Workers.View("job").IsPodKnownTerminated(), "B-008: at once")
 	node.RunUntilIdle()
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       job  create
 		0s       job  is terminated
 		0s       job  SyncTerminatedPod: ok
@@ -63,27 +63,27 @@ func TestLife_B007_FirstUpdateTerminalContainerRuns(t *testing.T) {
 		"not known": func(c *Cache) { c.Fail("job", errors.New("runtime is down")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := simulation(t, Config{})
+			node := newSimulation(t, Config{})
 			prepare(node.Cache)
 			node.Create(Pod("job", Phase(v1.PodFailed)))
 			assert.False(t, node.Workers.View("job").IsPodKnownTerminated())
 			node.Cache.Fail("job", nil)
 			node.RunUntilIdle()
-			assert.Equal(t, 0, count(node, "SyncPod"))
-			assert.Equal(t, 1, count(node, "SyncTerminatingPod within 1s: ok"))
-			assert.Equal(t, 1, count(node, "SyncTerminatedPod: ok"))
+			assert.Equal(t, 0, countInTranscript(node, "SyncPod"))
+			assert.Equal(t, 1, countInTranscript(node, "SyncTerminatingPod within 1s: ok"))
+			assert.Equal(t, 1, countInTranscript(node, "SyncTerminatedPod: ok"))
 		})
 	}
 }
 
 func TestLife_B012_B017_RuntimeOnlyPod(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("ghost", syncRuntimePod, Reply{Err: errors.New("busy")}, Reply{})
 	killed := node.KillRunning(Running("ghost"))
 	node.Advance(time.Minute)
 	require.NoError(t, killed.Err())
 	// The workers retry themselves. In the kubelet housekeeping does it.
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       ghost  kill running pod
 		0s       ghost  is terminating
 		0s       ghost  SyncTerminatingRuntimePod: busy
@@ -94,14 +94,14 @@ func TestLife_B012_B017_RuntimeOnlyPod(t *testing.T) {
 }
 
 func TestUpdate_B001_RunningPodNeedsKill(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	require.NoError(t, node.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, RunningPod: Running("ghost")}))
 	node.RunUntilIdle()
-	expect(t, node, `0s       ghost  update running pod`)
+	requireTranscript(t, node, `0s       ghost  update running pod`)
 }
 
 func TestUpdate_B002_ThePodWins(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var got *v1.Pod
 	node.Syncer.Script("a", syncPod, Reply{Do: func(_ context.Context, c Call) { got = c.Pod }})
 	pod := Pod("a")
@@ -111,13 +111,13 @@ func TestUpdate_B002_ThePodWins(t *testing.T) {
 	assert.False(t, node.Workers.View("b").Known)
 	node.Kill(pod)
 	node.RunUntilIdle()
-	assert.Equal(t, 0, count(node, "Runtime"))
+	assert.Equal(t, 0, countInTranscript(node, "Runtime"))
 }
 
 // A kill of a running pod that is based on a list older than the desired state must not kill a pod
 // that has become desired since.
 func TestKill_DesiredPodIsNotKilled(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	before := node.Workers.Generation()
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
@@ -128,7 +128,7 @@ func TestKill_DesiredPodIsNotKilled(t *testing.T) {
 }
 
 func TestReuse_F15_NextIncarnationStartsAfterTheOldOne(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.RunUntilIdle()
@@ -136,7 +136,7 @@ func TestReuse_F15_NextIncarnationStartsAfterTheOldOne(t *testing.T) {
 	node.Advance(time.Second)
 	node.Create(Pod("a", Version(2)))
 	node.Advance(5 * time.Second)
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       a    create v1
 		0s       a    SyncPod create v1: ok
 		0s       a    update v1
@@ -152,7 +152,7 @@ func TestReuse_F15_NextIncarnationStartsAfterTheOldOne(t *testing.T) {
 }
 
 func TestReuse_F16_ThreeTimesInARow(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second}, Reply{})
 	node.Create(Pod("a", Version(1)))
 	node.RunUntilIdle()
@@ -163,13 +163,13 @@ func TestReuse_F16_ThreeTimesInARow(t *testing.T) {
 		node.Advance(time.Second)
 	}
 	node.Advance(time.Minute)
-	assert.Equal(t, 1, count(node, "SyncPod create v1: ok"))
-	assert.Equal(t, 0, count(node, "SyncPod create v2")+count(node, "SyncPod create v3"))
-	assert.Equal(t, 1, count(node, "a#2  SyncPod create v4: ok"), node.Transcript())
+	assert.Equal(t, 1, countInTranscript(node, "SyncPod create v1: ok"))
+	assert.Equal(t, 0, countInTranscript(node, "SyncPod create v2")+countInTranscript(node, "SyncPod create v3"))
+	assert.Equal(t, 1, countInTranscript(node, "a#2  SyncPod create v4: ok"), node.Transcript())
 }
 
 func TestReuse_KillDropsTheWaitingIncarnation(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a", Version(1)))
 	node.RunUntilIdle()
@@ -181,11 +181,11 @@ func TestReuse_KillDropsTheWaitingIncarnation(t *testing.T) {
 	assert.NoError(t, first.Err())
 	assert.NoError(t, second.Err())
 	assertResolved(t, first, second)
-	assert.Equal(t, 0, count(node, "#2"), node.Transcript())
+	assert.Equal(t, 0, countInTranscript(node, "#2"), node.Transcript())
 }
 
 func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
-	node := simulation(t, Config{Seed: 17})
+	node := newSimulation(t, Config{Seed: 17})
 	node.Syncer.Script("", syncTerminatingPod, Reply{Takes: 150 * time.Millisecond})
 	var last *v1.Pod
 	for i := range 300 {
@@ -199,7 +199,7 @@ func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
 	}
 	node.Advance(time.Minute)
 	node.SyncKnown(last)
-	assert.Equal(t, 1, count(node, "web-299  SyncPod create: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "web-299  SyncPod create: ok"))
 	for i := range 299 {
 		assert.False(t, node.Workers.View(types.UID(fmt.Sprint("web-", i))).Known)
 	}
@@ -209,12 +209,12 @@ func TestStatic_F17_OneFullNameThreeHundredTimes(t *testing.T) {
 
 // Static pods with one name in two namespaces do not wait for each other.
 func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	here, there := Pod("web", Static(), UID("here")), Pod("web", Static(), Namespace("other"), UID("there"))
 	node.Create(here, there)
 	node.Advance(time.Second)
-	assert.Equal(t, 1, count(node, "here  SyncPod create: ok"), node.Transcript())
-	assert.Equal(t, 1, count(node, "there  SyncPod create: ok"), node.Transcript())
+	assert.Equal(t, 1, countInTranscript(node, "here  SyncPod create: ok"), node.Transcript())
+	assert.Equal(t, 1, countInTranscript(node, "there  SyncPod create: ok"), node.Transcript())
 	node.Syncer.Script("there", syncTerminatingPod, Reply{Blocks: true})
 	node.Kill(there)
 	node.RunUntilIdle()
@@ -224,7 +224,7 @@ func TestStatic_I12_FullNameHasTheNamespace(t *testing.T) {
 
 // The next one starts when the name becomes free, without polling.
 func TestStatic_I12_DirectHandOver(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("old", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Syncer.Script("old", syncTerminatedPod, Reply{Blocks: true})
 	node.Create(Pod("web", Static(), UID("old")), Pod("web", Static(), UID("new")))
@@ -233,7 +233,7 @@ func TestStatic_I12_DirectHandOver(t *testing.T) {
 	assert.True(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_default"), "B-123")
 	node.Advance(10 * time.Second)
 	assert.False(t, node.Workers.IsPodForMirrorPodTerminatingByFullName("web_default"))
-	expect(t, node, `
+	requireTranscript(t, node, `
 		0s       old  create
 		0s       new  create
 		0s       old  SyncPod create: ok
@@ -248,7 +248,7 @@ func TestStatic_I12_DirectHandOver(t *testing.T) {
 }
 
 func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("kept"), Pod("gone"))
 	node.RunUntilIdle()
 	states := node.SyncKnown(Pod("kept"))
@@ -264,7 +264,7 @@ func TestSyncKnown_B109_B112_OrphansEndAndAreForgotten(t *testing.T) {
 
 // A pod that an incomplete source lacks is not terminated.
 func TestSyncKnown_I47_IncompleteSourceTerminatesNothing(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a", Source("file")), Pod("b"))
 	node.RunUntilIdle()
 	states := node.Workers.SyncKnownPods(podworkers.KnownPods{
@@ -278,7 +278,7 @@ func TestSyncKnown_I47_IncompleteSourceTerminatesNothing(t *testing.T) {
 
 // A pod that was created after the snapshot is not terminated.
 func TestSyncKnown_SparesWhatIsNewer(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	snapshot := podworkers.KnownPods{Generation: node.Workers.Generation(), AllSources: true}
 	node.Create(Pod("a"))
 	node.RunUntilIdle()

@@ -19,7 +19,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-func (l *lines) logger() *slog.Logger {
+func (l *lines) newLogger() *slog.Logger {
 	drop := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -29,7 +29,7 @@ func (l *lines) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{ReplaceAttr: drop}))
 }
 
-func (l *lines) all() []string {
+func (l *lines) allLines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.buf.Len() == 0 {

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// simulation makes workers in a simulation and checks the Rules at the end of the test.
-func simulation(t *testing.T, config podworkerstest.Config) *podworkerstest.Stepper {
+// newSimulation makes workers in a simulation and checks the Rules at the end of the test.
+func newSimulation(t *testing.T, config podworkerstest.Config) *podworkerstest.Stepper {
 	t.Helper()
 	node := podworkerstest.NewStepper(config)
 	t.Cleanup(func() {
@@ -25,8 +25,8 @@ func simulation(t *testing.T, config podworkerstest.Config) *podworkerstest.Step
 	return node
 }
 
-// expect compares the transcript since the last call with lines that may be indented.
-func expect(t *testing.T, node *podworkerstest.Stepper, want string) {
+// requireTranscript compares the transcript since the last call with lines that may be indented.
+func requireTranscript(t *testing.T, node *podworkerstest.Stepper, want string) {
 	t.Helper()
 	lines := strings.Split(strings.Trim(want, "\n\t "), "\n")
 	for i := range lines {
@@ -35,8 +35,8 @@ func expect(t *testing.T, node *podworkerstest.Stepper, want string) {
 	require.Equal(t, strings.Join(lines, "\n")+"\n", node.Transcript())
 }
 
-// count returns how often a pod's transcript has a text.
-func count(node *podworkerstest.Stepper, what string) int {
+// countInTranscript returns how often a pod's transcript has a text.
+func countInTranscript(node *podworkerstest.Stepper, what string) int {
 	return strings.Count(node.Transcript(), what)
 }
 

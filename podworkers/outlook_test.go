@@ -15,7 +15,7 @@ import (
 
 // TestOutlook: the outlook of a pod at each step of its worker.
 func TestOutlook(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 1})
+	node := newSimulation(t, Config{MaxSyncs: 1})
 	outlook := func(uid types.UID) string {
 		o := node.Workers.Outlook(uid)
 		if o.NextAt.IsZero() {

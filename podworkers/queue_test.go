@@ -25,7 +25,7 @@ type brokenQueue struct {
 	after int // number of calls before it fails
 }
 
-func (q *brokenQueue) call(method string) {
+func (q *brokenQueue) panicIn(method string) {
 	if method == q.fails {
 		if q.after--; q.after < 0 {
 			panic("boom in " + method)
@@ -34,17 +34,17 @@ func (q *brokenQueue) call(method string) {
 }
 
 func (q *brokenQueue) EnqueueAt(uid types.UID, at time.Time) {
-	q.call("EnqueueAt")
+	q.panicIn("EnqueueAt")
 	q.WorkQueue.EnqueueAt(uid, at)
 }
 
 func (q *brokenQueue) Remove(uid types.UID) {
-	q.call("Remove")
+	q.panicIn("Remove")
 	q.WorkQueue.Remove(uid)
 }
 
 func (q *brokenQueue) GetWork(now time.Time, due []types.UID) []types.UID {
-	q.call("GetWork")
+	q.panicIn("GetWork")
 	switch q.fails {
 	case "never gives", "always soon":
 		return due
@@ -59,7 +59,7 @@ func (q *brokenQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 }
 
 func (q *brokenQueue) Next() (time.Time, bool) {
-	q.call("Next")
+	q.panicIn("Next")
 	if q.fails == "always soon" {
 		return time.Now().Add(1), true
 	}
@@ -67,7 +67,7 @@ func (q *brokenQueue) Next() (time.Time, bool) {
 }
 
 func (q *brokenQueue) Due(uid types.UID) (time.Time, bool) {
-	q.call("Due")
+	q.panicIn("Due")
 	return q.WorkQueue.Due(uid)
 }
 

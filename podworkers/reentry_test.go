@@ -29,8 +29,8 @@ type harness struct {
 	calls map[string]int
 }
 
-// back calls the workers as a callback may. If the workers held a lock it would hang.
-func (x *harness) back(from string) {
+// callWorkers calls the workers as a callback may. If the workers held a lock it would hang.
+func (x *harness) callWorkers(from string) {
 	x.calls[from]++
 	if x.w == nil {
 		return // New reads the clock before the workers exist.
@@ -42,22 +42,22 @@ func (x *harness) back(from string) {
 }
 
 func (x *harness) Get(uid types.UID) (*runtime.PodStatus, error) {
-	x.back("Cache.Get")
+	x.callWorkers("Cache.Get")
 	return x.Cache.Get(uid)
 }
 
 func (x *harness) Mark() uint64 {
-	x.back("Cache.Mark")
+	x.callWorkers("Cache.Mark")
 	return x.Cache.Mark()
 }
 
 func (x *harness) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
-	x.back("Cache.NewerThan")
+	x.callWorkers("Cache.NewerThan")
 	return x.Cache.NewerThan(ctx, uid, mark)
 }
 
 func (x *harness) Eventf(o k8sObject, kind, reason, format string, args ...any) {
-	x.back("Recorder")
+	x.callWorkers("Recorder")
 	x.events.Eventf(o, kind, reason, format, args...)
 }
 
@@ -65,26 +65,26 @@ func (x *harness) Enabled(context.Context, slog.Level) bool { return true }
 func (x *harness) WithAttrs([]slog.Attr) slog.Handler       { return x }
 func (x *harness) WithGroup(string) slog.Handler            { return x }
 func (x *harness) Handle(context.Context, slog.Record) error {
-	x.back("Log")
+	x.callWorkers("Log")
 	return nil
 }
 
 func TestLock_I51_F86_NoCallbackUnderTheLock(t *testing.T) {
-	node := simulation(t, Config{}) // For its clock and its scheduler.
+	node := newSimulation(t, Config{}) // For its clock and its scheduler.
 	x := &harness{Cache: NewCache(node.Clock()), Syncer: NewSyncer(node.Clock()), calls: map[string]int{}}
 	w, err := podworkers.New(podworkers.Config{
 		Syncer: x, Cache: x, Clock: node.Clock(), Recorder: x, Log: slog.New(x),
-		Jitter: func() float64 { x.back("Jitter"); return 0 },
+		Jitter: func() float64 { x.callWorkers("Jitter"); return 0 },
 		Hooks: podworkers.Hooks{
-			Phase:     func(types.UID, uint64, lifecycle.Phase) { x.back("Hooks.Phase") },
-			Forgotten: func(types.UID) { x.back("Hooks.Forgotten") },
-			Syncing:   func(*v1.Pod, uint64) { x.back("Hooks.Syncing") },
-			Synced:    func(podworkers.Synced) { x.back("Hooks.Synced") },
+			Phase:     func(types.UID, uint64, lifecycle.Phase) { x.callWorkers("Hooks.Phase") },
+			Forgotten: func(types.UID) { x.callWorkers("Hooks.Forgotten") },
+			Syncing:   func(*v1.Pod, uint64) { x.callWorkers("Hooks.Syncing") },
+			Synced:    func(podworkers.Synced) { x.callWorkers("Hooks.Synced") },
 		},
 	})
 	require.NoError(t, err)
 	x.w = w
-	x.Syncer.Script("", 0, Reply{Do: func(context.Context, Call) { x.back("Syncer") }, Err: errors.New("boom")}, Reply{})
+	x.Syncer.Script("", 0, Reply{Do: func(context.Context, Call) { x.callWorkers("Syncer") }, Err: errors.New("boom")}, Reply{})
 	x.Cache.Fail("sick", errors.New("boom"))
 	node.Go(func(ctx context.Context) { _ = w.Run(ctx) })
 	for _, pod := range []*v1.Pod{Pod("a"), Pod("sick"), Pod("over", Phase(v1.PodFailed))} {
@@ -95,7 +95,7 @@ func TestLock_I51_F86_NoCallbackUnderTheLock(t *testing.T) {
 	node.Advance(time.Minute)
 	w.SyncKnownPods(podworkers.KnownPods{
 		Generation:    w.Generation(),
-		Authoritative: func(string) bool { x.back("Authoritative"); return true },
+		Authoritative: func(string) bool { x.callWorkers("Authoritative"); return true },
 	})
 	for _, from := range []string{
 		"Cache.Get", "Cache.Mark", "Cache.NewerThan", "Hooks.Syncing", "Recorder", "Log", "Jitter",
@@ -109,7 +109,7 @@ func TestLock_I51_F86_NoCallbackUnderTheLock(t *testing.T) {
 
 // A syncer may update its own pod and any other pod.
 func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var own *podworkers.Completion
 	node.Syncer.Script("a", syncPod, Reply{Blocks: true, Do: func(context.Context, Call) {
 		node.Create(Pod("b"))
@@ -119,14 +119,14 @@ func TestSyncer_F86_CallsBackIntoTheWorkers(t *testing.T) {
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
 	assertResolved(t, own)
-	assert.Equal(t, 1, count(node, "a  is finished"))
-	assert.Equal(t, 1, count(node, "b  SyncPod create: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "a  is finished"))
+	assert.Equal(t, 1, countInTranscript(node, "b  SyncPod create: ok"))
 }
 
 // A syncer that kills its own pod and waits for the completion waits for itself. The kill cancels
 // the wait.
 func TestSyncer_F86_WaitsForItsOwnTermination(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var waited error
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) {
 		waited = node.Kill(Pod("a")).Wait(ctx)
@@ -134,7 +134,7 @@ func TestSyncer_F86_WaitsForItsOwnTermination(t *testing.T) {
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
 	assert.ErrorIs(t, waited, context.Canceled)
-	assert.Equal(t, 1, count(node, "a  is finished"))
+	assert.Equal(t, 1, countInTranscript(node, "a  is finished"))
 }
 
 // The marks that the observation of each call must exceed.
@@ -149,7 +149,7 @@ func (m *marks) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*run
 }
 
 func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	m := &marks{Cache: NewCache(node.Clock()), asked: map[types.UID][]uint64{}}
 	syncer := NewSyncer(node.Clock())
 	w, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: m, Clock: node.Clock(), Jitter: func() float64 { return 0 }})
@@ -186,7 +186,7 @@ func TestFreshness_B083_B086_TheMarkMovesWithEveryCall(t *testing.T) {
 }
 
 func TestHooks_B052_LatencyIsThatOfTheOldestUpdate(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var synced []podworkers.Synced
 	syncer := NewSyncer(node.Clock())
 	syncer.Script("a", syncPod, Reply{Takes: 10 * time.Second}, Reply{Takes: time.Second, Err: errors.New("boom")})
@@ -271,16 +271,16 @@ func TestBubble_I21_IdlePodsHaveNoGoroutine(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
 		synctest.Wait()
-		before := goroutines()
+		before := countGoroutines()
 		for i := range 1000 {
 			require.NoError(t, w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: Pod(podName(i))}))
 		}
 		synctest.Wait()
 		// Goroutines that are about to exit may still be counted.
-		assert.Less(t, goroutines()-before, 500, "a thousand would be one each")
+		assert.Less(t, countGoroutines()-before, 500, "a thousand would be one each")
 		time.Sleep(5 * time.Minute) // Resyncs, by the one timer.
 		synctest.Wait()
-		assert.Less(t, goroutines()-before, 500, "a thousand would be one each")
+		assert.Less(t, countGoroutines()-before, 500, "a thousand would be one each")
 		w.SyncKnownPods(podworkers.KnownPods{Generation: w.Generation(), AllSources: true})
 		synctest.Wait()
 		assert.Empty(t, w.SyncKnownPods(podworkers.KnownPods{Generation: w.Generation(), AllSources: true}))

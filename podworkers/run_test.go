@@ -25,19 +25,19 @@ podworkers: Config.MaxSyncs and MaxTerminations cannot be negative`, err.Error()
 }
 
 func TestRun_UpdatesBeforeRunAreSynced(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a"), Pod("b"), Pod("c"))
 	node.Kill(Pod("b"))
 	assert.Empty(t, uidsOf(node))
 	node.RunUntilIdle()
-	assert.Equal(t, 2, count(node, "SyncPod create: ok"))
-	assert.Equal(t, 1, count(node, "b  is finished"))
+	assert.Equal(t, 2, countInTranscript(node, "SyncPod create: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "b  is finished"))
 }
 
 // A pod that is forgotten before Run releases its slot to another pod, whose worker must still
 // start.
 func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a"))
 	node.SyncKnown()
 	require.False(t, node.Workers.View("a").Known)
@@ -49,7 +49,7 @@ func TestRun_APlaceUsedAgainBeforeIt(t *testing.T) {
 }
 
 func TestRun_IsCalledOnce(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.RunUntilIdle()
 	var second, third error
 	node.Go(func(ctx context.Context) { second = node.Workers.Run(ctx) })
@@ -63,7 +63,7 @@ func TestRun_IsCalledOnce(t *testing.T) {
 }
 
 func TestRun_I43_NothingBeginsAfterTheEnd(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 1})
+	node := newSimulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, Reply{Blocks: true})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
@@ -81,7 +81,7 @@ func TestRun_I43_NothingBeginsAfterTheEnd(t *testing.T) {
 }
 
 func TestRun_EndsWhenItsContextHasEndedBefore(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a"))
 	node.Stop()
 	_, ended := node.RunResult()
@@ -90,7 +90,7 @@ func TestRun_EndsWhenItsContextHasEndedBefore(t *testing.T) {
 }
 
 func TestRun_AfterIt(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
 	node.Stop()
@@ -108,7 +108,7 @@ func TestRun_AfterIt(t *testing.T) {
 }
 
 func TestRun_NamesCallsThatIgnoreTheContext(t *testing.T) {
-	node := simulation(t, Config{DrainTimeout: 5 * time.Second})
+	node := newSimulation(t, Config{DrainTimeout: 5 * time.Second})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Syncer.Script("mad", syncTerminatingPod, Reply{Takes: time.Hour, IgnoresContext: true})
 	node.Syncer.Script("fine", syncPod, Reply{Takes: time.Hour})
@@ -127,7 +127,7 @@ func TestRun_NamesCallsThatIgnoreTheContext(t *testing.T) {
 }
 
 func TestRun_NegativeDrainTimeoutWaitsForEver(t *testing.T) {
-	node := simulation(t, Config{DrainTimeout: -1})
+	node := newSimulation(t, Config{DrainTimeout: -1})
 	node.Syncer.Script("deaf", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("deaf"))
 	node.RunUntilIdle()
@@ -143,7 +143,7 @@ func TestRun_NegativeDrainTimeoutWaitsForEver(t *testing.T) {
 }
 
 func TestUpdate_F87_InvalidUpdates(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	for name, o := range map[string]podworkers.UpdatePodOptions{
 		"nothing":         {},
 		"a pod, no UID":   {Pod: Pod("")},
@@ -237,7 +237,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 		}, podworkers.ErrStopped},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := simulation(t, Config{})
+			node := newSimulation(t, Config{})
 			handle := c.run(node)
 			var waited error
 			node.Go(func(ctx context.Context) { waited = handle.Wait(ctx) })
@@ -250,7 +250,7 @@ func TestCompletion_I44_EveryWayOut(t *testing.T) {
 }
 
 func TestCompletion_ManyHandlesOneEnd(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: 5 * time.Second})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()
@@ -272,7 +272,7 @@ func TestCompletion_ManyHandlesOneEnd(t *testing.T) {
 }
 
 func TestIncarnation_OfACall(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	var seen []uint64
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, c Call) {
 		type key struct{}
@@ -295,7 +295,7 @@ func TestIncarnation_OfACall(t *testing.T) {
 }
 
 func TestView_PhasesOfAKill(t *testing.T) {
-	node := simulation(t, Config{})
+	node := newSimulation(t, Config{})
 	node.Syncer.Script("a", syncTerminatingPod, Reply{Takes: time.Second})
 	node.Syncer.Script("a", syncTerminatedPod, Reply{Takes: time.Second})
 	node.Create(Pod("a"))

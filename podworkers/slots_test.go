@@ -31,7 +31,7 @@ func mostAtOnce(node *Stepper, sync bool) (most int) {
 	return most
 }
 
-func many(n int) (pods []*v1.Pod, names []types.UID) {
+func makePods(n int) (pods []*v1.Pod, names []types.UID) {
 	for i := range n {
 		name := fmt.Sprintf("p%02d", i)
 		pods = append(pods, Pod(name))
@@ -41,16 +41,16 @@ func many(n int) (pods []*v1.Pod, names []types.UID) {
 }
 
 func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 3})
+	node := newSimulation(t, Config{MaxSyncs: 3})
 	node.Syncer.Script("", syncPod, Reply{Takes: time.Second})
-	pods, names := many(30)
+	pods, names := makePods(30)
 	for _, pod := range pods {
 		node.Create(pod)
 		node.RunUntilIdle()
 	}
 	node.Advance(10 * time.Second)
 	assert.Equal(t, 3, mostAtOnce(node, true))
-	assert.Equal(t, 30, count(node, ": ok, after 1s"), "all in the least time there is")
+	assert.Equal(t, 30, countInTranscript(node, ": ok, after 1s"), "all in the least time there is")
 	// Calls that get a slot at the same moment continue in any order.
 	begun := uidsOf(node)
 	for i := 0; i < 30; i += 3 {
@@ -59,11 +59,11 @@ func TestSlots_I16_FirstComeFirstServed(t *testing.T) {
 }
 
 func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
+	node := newSimulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
 	node.Create(Pod("killed"))
 	node.RunUntilIdle()
 	node.Syncer.Script("", syncPod, Reply{Blocks: true})
-	pods, _ := many(5)
+	pods, _ := makePods(5)
 	node.Create(pods...)
 	node.RunUntilIdle()
 	killed := node.Kill(Pod("killed"))
@@ -71,7 +71,7 @@ func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 	assertResolved(t, killed)
 	require.NoError(t, killed.Err())
 
-	node = simulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
+	node = newSimulation(t, Config{MaxSyncs: 1, MaxTerminations: 1})
 	node.Create(pods...)
 	node.RunUntilIdle()
 	node.Syncer.Script("", syncTerminatingPod, Reply{Blocks: true})
@@ -81,7 +81,7 @@ func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 	node.RunUntilIdle()
 	node.Create(Pod("wanted"))
 	node.RunUntilIdle()
-	assert.Equal(t, 1, count(node, "wanted  SyncPod create: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "wanted  SyncPod create: ok"))
 	assert.Equal(t, 1, mostAtOnce(node, false))
 }
 
@@ -89,7 +89,7 @@ func TestSlots_NeitherClassStarvesTheOther(t *testing.T) {
 // call.
 func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 	for seed := range uint64(50) {
-		node := simulation(t, Config{MaxSyncs: 1, Seed: seed})
+		node := newSimulation(t, Config{MaxSyncs: 1, Seed: seed})
 		node.Syncer.Script("a", syncPod, Reply{Takes: time.Second})
 		node.Create(Pod("a"))
 		node.RunUntilIdle()
@@ -102,15 +102,15 @@ func TestSlots_HandOverMeetsCancellation(t *testing.T) {
 			node.Kill(Pod("b"))
 		})
 		node.Advance(2 * time.Second)
-		assert.Equal(t, 1, count(node, "c  SyncPod create: ok"), "seed %d\n%s", seed, node.Transcript())
+		assert.Equal(t, 1, countInTranscript(node, "c  SyncPod create: ok"), "seed %d\n%s", seed, node.Transcript())
 		node.Create(Pod("d"))
 		node.RunUntilIdle()
-		assert.Equal(t, 1, count(node, "d  SyncPod create: ok"), "seed %d: the slot is free again", seed)
+		assert.Equal(t, 1, countInTranscript(node, "d  SyncPod create: ok"), "seed %d: the slot is free again", seed)
 	}
 }
 
 func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 1})
+	node := newSimulation(t, Config{MaxSyncs: 1})
 	node.Cache.Hang("a")
 	node.Create(Pod("a"), Pod("b"))
 	node.RunUntilIdle()
@@ -129,9 +129,9 @@ func replyThatSleepsWithoutSlot(node *Stepper, parts int, wait time.Duration) Re
 }
 
 func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
-	node := simulation(t, Config{MaxTerminations: 1})
+	node := newSimulation(t, Config{MaxTerminations: 1})
 	node.Syncer.Script("", syncTerminatingPod, replyThatSleepsWithoutSlot(node, 3, 10*time.Second))
-	pods, _ := many(4)
+	pods, _ := makePods(4)
 	node.Create(pods...)
 	node.RunUntilIdle()
 	for _, pod := range pods {
@@ -140,7 +140,7 @@ func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	node.Advance(29 * time.Second)
 	assert.Equal(t, 4, mostAtOnce(node, false), "all wait at once")
 	node.Advance(time.Second)
-	assert.Equal(t, 4, count(node, "is finished"))
+	assert.Equal(t, 4, countInTranscript(node, "is finished"))
 	// The number of free slots is one again after all releases.
 	node.Syncer.Script("", syncTerminatingPod, Reply{Takes: time.Second})
 	mark := len(node.Trace.Events())
@@ -151,7 +151,7 @@ func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 		node.Kill(pod)
 	}
 	node.Advance(time.Minute)
-	assert.Equal(t, 3, count(node, "ok, after 1s"))
+	assert.Equal(t, 3, countInTranscript(node, "ok, after 1s"))
 	late := &Stepper{Trace: traceOf(node.Trace.Events()[mark:])}
 	assert.Equal(t, 1, mostAtOnce(late, false), late.Transcript())
 }
@@ -166,7 +166,7 @@ func traceOf(events []Event) *Trace {
 
 // A cancelled call does not wait for a slot; it only returns.
 func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 1})
+	node := newSimulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, replyThatSleepsWithoutSlot(node, 1, time.Hour))
 	node.Syncer.Script("b", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("a"))
@@ -186,12 +186,12 @@ func TestSlots_WithoutSlot_ElsewhereIsJustACall(t *testing.T) {
 }
 
 func TestSlots_APanicGivesTheSlotBack(t *testing.T) {
-	node := simulation(t, Config{MaxSyncs: 1})
+	node := newSimulation(t, Config{MaxSyncs: 1})
 	node.Syncer.Script("a", syncPod, Reply{Do: func(ctx context.Context, _ Call) {
 		podworkers.WithoutSlot(ctx, func() { panic("boom") })
 	}})
 	node.Create(Pod("a"), Pod("b"), Pod("c"))
 	node.Advance(30 * time.Second)
-	assert.Equal(t, 1, count(node, "b  SyncPod create: ok"))
-	assert.Equal(t, 1, count(node, "c  SyncPod create: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "b  SyncPod create: ok"))
+	assert.Equal(t, 1, countInTranscript(node, "c  SyncPod create: ok"))
 }

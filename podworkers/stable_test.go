@@ -26,17 +26,17 @@ type reporter struct {
 	calls  []string
 }
 
-func (r *reporter) note(call string) {
+func (r *reporter) recordCall(call string) {
 	r.calls = append(r.calls, fmt.Sprint(time.Since(r.begun), " ", call))
 }
 
 func (r *reporter) SyncPod(_ context.Context, kind podworkers.SyncPodType, _, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
-	r.note("SyncPod " + kind.String())
+	r.recordCall("SyncPod " + kind.String())
 	return false, r.err
 }
 
 func (r *reporter) IsStable(_ context.Context, pod *v1.Pod, status *runtime.PodStatus) bool {
-	r.note(fmt.Sprint("IsStable ", pod.UID, " ", status.UID))
+	r.recordCall(fmt.Sprint("IsStable ", pod.UID, " ", status.UID))
 	return r.stable()
 }
 

@@ -47,7 +47,7 @@ func observedMoves(t *testing.T) map[move]bool {
 		w := newHarness()
 		before, from := w.t.View("a"), unknownStage
 		for _, line := range append(slices.Clone(states[r.from]), r.input, "start a", "done a succeeded", "start a", "done a succeeded") {
-			_, err := w.do(line)
+			_, err := w.runLine(line)
 			require.NoError(t, err, line)
 			after, to := w.t.View("a"), unknownStage
 			if after.Known {

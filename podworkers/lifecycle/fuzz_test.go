@@ -18,20 +18,20 @@ var fuzzInputs = func() []command {
 			"update P deleted deletion=9", "update P deleted deletion=0", "update P terminal",
 			"kill P grace=30", "kill P grace=30 status-func override=5", "kill P evict override=0", "kill P evict override=60",
 		} {
-			list = append(list, parse(strings.ReplaceAll(s, "P", pod)))
+			list = append(list, parseCommand(strings.ReplaceAll(s, "P", pod)))
 		}
 		for _, s := range []string{
 			"orphan P override=1", "orphan P", "orphan P asof=mark", "orphan P asof=0", "orphan P type=sync",
 			"start P", "start P", "start P", "done P succeeded", "done P succeeded", "done P completed", "done P failed",
 			"done P failed-transient", "done P failed-retry-at", "done P failed-finally", "done P failed-runtime-unavailable", "silent P", "answered P", "show P", "show P deleted", "changed P", "done P cancelled", "done P succeeded late", "due P", "due P",
 		} {
-			list = append(list, parse(strings.ReplaceAll(s, "P", pod[:1])))
+			list = append(list, parseCommand(strings.ReplaceAll(s, "P", pod[:1])))
 		}
 	}
 	for _, s := range []string{
 		"mark", "known", "known a c e", "known b d asof=mark", "known a b c d e", "known exclude=file", "known d exclude=http partial", "known asof=mark",
 	} {
-		list = append(list, parse(s))
+		list = append(list, parseCommand(s))
 	}
 	return list
 }()
@@ -51,26 +51,26 @@ func FuzzHistory(f *testing.F) {
 		w := newHarness()
 		w.mute = true
 		for i, b := range history {
-			if _, err := w.run(fuzzInputs[int(b)%len(fuzzInputs)]); err != nil {
-				t.Fatalf("%v\n%s", err, told(history[:i+1]))
+			if _, err := w.runCommand(fuzzInputs[int(b)%len(fuzzInputs)]); err != nil {
+				t.Fatalf("%v\n%s", err, formatHistory(history[:i+1]))
 			}
 		}
 		for _, c := range []command{drain, nothing, drain, nothing} {
-			if _, err := w.run(c); err != nil {
-				t.Fatalf("%v\n%s\nand rest", err, told(history))
+			if _, err := w.runCommand(c); err != nil {
+				t.Fatalf("%v\n%s\nand rest", err, formatHistory(history))
 			}
 		}
 		if n := w.t.Len(); n != 0 {
-			t.Fatalf("I22: %d pods are left\n%s\nand rest", n, told(history))
+			t.Fatalf("I22: %d pods are left\n%s\nand rest", n, formatHistory(history))
 		}
-		if _, err := w.do("shutdown"); err != nil || len(w.out) > 0 {
+		if _, err := w.runLine("shutdown"); err != nil || len(w.out) > 0 {
 			t.Fatalf("I44: at rest, but shutdown answers %v, %v", w.out, err)
 		}
 	})
 }
 
-// told returns a history as a story.
-func told(history []byte) string {
+// formatHistory returns a history as a story.
+func formatHistory(history []byte) string {
 	var lines []string
 	for _, b := range history {
 		c := fuzzInputs[int(b)%len(fuzzInputs)]

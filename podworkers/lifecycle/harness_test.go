@@ -37,10 +37,10 @@ type harness struct {
 
 func newHarness() *harness { return &harness{t: lifecycle.New(), h: newHistory()} }
 
-// reset starts another history.
-func (w *harness) reset() {
+// resetHistory starts another history.
+func (w *harness) resetHistory() {
 	w.t, w.mark = lifecycle.New(), 0
-	w.h.reset()
+	w.h.resetHistory()
 }
 
 // command is one parsed line.
@@ -50,7 +50,7 @@ type command struct {
 	args  map[string]string
 }
 
-func parse(line string) command {
+func parseCommand(line string) command {
 	fields := strings.Fields(line)
 	c := command{verb: fields[0], args: map[string]string{}}
 	for _, f := range fields[1:] {
@@ -65,7 +65,7 @@ func parse(line string) command {
 
 func (c command) uid() types.UID { return types.UID(c.words[0]) }
 
-func (c command) has(word string) bool {
+func (c command) hasWord(word string) bool {
 	for _, w := range c.words {
 		if w == word {
 			return true
@@ -74,7 +74,7 @@ func (c command) has(word string) bool {
 	return false
 }
 
-func (c command) grace(key string) lifecycle.Grace {
+func (c command) graceArgument(key string) lifecycle.Grace {
 	s, ok := c.args[key]
 	if !ok {
 		return lifecycle.Grace{}
@@ -90,17 +90,17 @@ var updateTypes = map[string]lifecycle.SyncPodType{
 	"create": lifecycle.SyncPodCreate, "update": lifecycle.SyncPodUpdate, "sync": lifecycle.SyncPodSync, "kill": lifecycle.SyncPodKill, "show": lifecycle.SyncPodSync,
 }
 
-func (c command) update(mark, now uint64) lifecycle.Update {
+func (c command) newUpdate(mark, now uint64) lifecycle.Update {
 	u := lifecycle.Update{
 		UID: c.uid(), Type: updateTypes[c.verb], Subject: lifecycle.ConfigPod, Observation: c.verb == "show", AsOf: now,
-		Kill: lifecycle.KillOptions{Evict: c.has("evict"), PodStatusFunc: c.has("status-func"), Grace: c.grace("override")},
+		Kill: lifecycle.KillOptions{Evict: c.hasWord("evict"), PodStatusFunc: c.hasWord("status-func"), Grace: c.graceArgument("override")},
 		Facts: lifecycle.Facts{
 			FullName: c.args["static"], Static: c.args["static"] != "", Source: c.args["source"],
-			Deleted: c.has("deleted"), TerminalPhase: c.has("terminal"),
-			SpecGrace: c.grace("grace"), DeletionGrace: c.grace("deletion"),
+			Deleted: c.hasWord("deleted"), TerminalPhase: c.hasWord("terminal"),
+			SpecGrace: c.graceArgument("grace"), DeletionGrace: c.graceArgument("deletion"),
 		},
 	}
-	if c.has("stopped") {
+	if c.hasWord("stopped") {
 		u.Runtime = lifecycle.RuntimeStopped
 	}
 	if c.verb == "orphan" {
@@ -126,14 +126,14 @@ var results = func() map[string]lifecycle.Result {
 	return m
 }()
 
-// do runs one command line and returns its transcript: the result in the first line, an effect in
+// runLine runs one command line and returns its transcript: the result in the first line, an effect in
 // each further line. An error is a violated invariant.
-func (w *harness) do(line string) (string, error) { return w.run(parse(line)) }
+func (w *harness) runLine(line string) (string, error) { return w.runCommand(parseCommand(line)) }
 
-func (w *harness) run(c command) (string, error) {
+func (w *harness) runCommand(c command) (string, error) {
 	w.out = w.out[:0]
 	w.h.views, w.h.cancels = nil, nil
-	answer, err := w.dispatch(c)
+	answer, err := w.dispatchCommand(c)
 	if w.quick {
 		return answer, err
 	}
@@ -143,7 +143,7 @@ func (w *harness) run(c command) (string, error) {
 		}
 	}
 	if err == nil {
-		err = w.h.settled(w.t)
+		err = w.h.compareTable(w.t)
 	}
 	if err == nil {
 		err = w.t.CheckInvariants()
@@ -151,8 +151,8 @@ func (w *harness) run(c command) (string, error) {
 	return answer, err
 }
 
-// before returns the views that I20 compares.
-func (w *harness) before(uids ...types.UID) map[types.UID]lifecycle.View {
+// viewsBefore returns the views that I20 compares.
+func (w *harness) viewsBefore(uids ...types.UID) map[types.UID]lifecycle.View {
 	if w.quick {
 		return nil
 	}
@@ -163,34 +163,34 @@ func (w *harness) before(uids ...types.UID) map[types.UID]lifecycle.View {
 	return m
 }
 
-func (w *harness) dispatch(c command) (string, error) {
+func (w *harness) dispatchCommand(c command) (string, error) {
 	switch c.verb {
 	case "create", "update", "sync", "show", "kill", "orphan":
-		return w.accept(c)
+		return w.acceptUpdate(c)
 	case "start":
-		return w.start(c)
+		return w.startWork(c)
 	case "done":
-		return w.done(c)
+		return w.finishWork(c)
 	case "due":
-		w.h.pod(c.uid()).queued = false
+		w.h.tracePod(c.uid()).queued = false
 		w.t.Due(c.uid(), &w.out)
-		return "", w.h.effects(nil, w.out)
+		return "", w.h.performEffects(nil, w.out)
 	case "silent":
 		w.t.RuntimeSilent(c.uid())
 		return "", nil
 	case "answered":
 		w.t.RuntimeAnswered(c.uid(), &w.out)
-		return "", w.h.effects(nil, w.out)
+		return "", w.h.performEffects(nil, w.out)
 	case "changed":
-		if p := w.h.pod(c.uid()); p.ref != (lifecycle.Ref{}) {
+		if p := w.h.tracePod(c.uid()); p.ref != (lifecycle.Ref{}) {
 			w.t.EndBackoff(p.ref, p.number, &w.out)
 		}
-		return "", w.h.effects(nil, w.out)
+		return "", w.h.performEffects(nil, w.out)
 	case "mark":
 		w.mark = w.t.Generation()
 		return "", nil
 	case "known":
-		return w.known(c)
+		return w.syncKnown(c)
 	case "view":
 		return viewString(w.t.View(c.uid())), nil
 	case "owner":
@@ -198,16 +198,16 @@ func (w *harness) dispatch(c command) (string, error) {
 	case "shutdown":
 		w.t.Shutdown(&w.out)
 		w.h.down = true
-		return "", w.h.effects(nil, w.out)
+		return "", w.h.performEffects(nil, w.out)
 	case "drain":
-		return w.drain()
+		return w.drainWork()
 	}
 	return "unknown command", nil
 }
 
-func (w *harness) accept(c command) (string, error) {
-	u := c.update(w.mark, w.t.Generation())
-	before := w.before(u.UID)
+func (w *harness) acceptUpdate(c command) (string, error) {
+	u := c.newUpdate(w.mark, w.t.Generation())
+	before := w.viewsBefore(u.UID)
 	call := w.t.Update
 	if u.Type == lifecycle.SyncPodKill {
 		call = w.t.Kill
@@ -223,10 +223,10 @@ func (w *harness) accept(c command) (string, error) {
 	if !w.mute {
 		answer = acceptedString(a)
 	}
-	if err := w.h.accepted(w.t, u, a); err != nil {
+	if err := w.h.checkAccepted(w.t, u, a); err != nil {
 		return answer, err
 	}
-	return answer, w.h.effects(before, w.out)
+	return answer, w.h.performEffects(before, w.out)
 }
 
 func acceptedString(a lifecycle.Accepted) string {
@@ -240,35 +240,35 @@ func acceptedString(a lifecycle.Accepted) string {
 	return answer
 }
 
-func (w *harness) take(uid types.UID) (string, error) {
+func (w *harness) takeWork(uid types.UID) (string, error) {
 	ref, known := w.t.Find(uid)
 	if !known {
-		ref = w.h.pod(uid).ref // stale, or never valid
+		ref = w.h.tracePod(uid).ref // stale, or never valid
 	}
 	work, ok := w.t.StartPodSync(ref)
 	if !ok {
-		return "nothing", w.h.nothing(uid)
+		return "nothing", w.h.checkNoWork(uid)
 	}
 	if w.mute {
-		return "", w.h.taken(work)
+		return "", w.h.checkWork(work)
 	}
-	return workString(work), w.h.taken(work)
+	return workString(work), w.h.checkWork(work)
 }
 
-// start takes work as a shell does, which skips the call if it may.
-func (w *harness) start(c command) (string, error) {
-	answer, err := w.take(c.uid())
-	if p := w.h.pod(c.uid()); err != nil || !c.has("stable") || !p.work.ShouldCheckStable(0) {
+// startWork takes work as the workers do. The workers skip the call of a stable pod.
+func (w *harness) startWork(c command) (string, error) {
+	answer, err := w.takeWork(c.uid())
+	if p := w.h.tracePod(c.uid()); err != nil || !c.hasWord("stable") || !p.work.ShouldCheckStable(0) {
 		return answer, err
 	}
-	_, err = w.done(command{words: []string{c.words[0], lifecycle.Stable.String()}})
+	_, err = w.finishWork(command{words: []string{c.words[0], lifecycle.Stable.String()}})
 	return answer + ", left out", err
 }
 
-func (w *harness) done(c command) (string, error) {
-	p := w.h.pod(c.uid())
+func (w *harness) finishWork(c command) (string, error) {
+	p := w.h.tracePod(c.uid())
 	work := p.work
-	if c.has("late") {
+	if c.hasWord("late") {
 		work = p.last
 		work.Incarnation--
 		if p.old.UID != "" {
@@ -287,14 +287,14 @@ func (w *harness) done(c command) (string, error) {
 	if !ok {
 		answer = "stale"
 	}
-	if err := w.h.ended(c.uid(), work, result, ok, w.out); err != nil {
+	if err := w.h.checkDone(c.uid(), work, result, ok, w.out); err != nil {
 		return answer, err
 	}
-	return answer, w.h.effects(nil, w.out)
+	return answer, w.h.performEffects(nil, w.out)
 }
 
-func (w *harness) known(c command) (string, error) {
-	k := lifecycle.DesiredSnapshot{Generation: w.t.Generation(), AllSources: !c.has("partial")}
+func (w *harness) syncKnown(c command) (string, error) {
+	k := lifecycle.DesiredSnapshot{Generation: w.t.Generation(), AllSources: !c.hasWord("partial")}
 	for _, p := range c.words {
 		if p != "partial" {
 			k.Desired = append(k.Desired, types.UID(p))
@@ -309,7 +309,7 @@ func (w *harness) known(c command) (string, error) {
 	if c.args["asof"] == "mark" {
 		k.Generation = w.mark
 	}
-	before := w.before(w.h.order...)
+	before := w.viewsBefore(w.h.order...)
 	states := w.t.SyncKnown(k, nil, &w.out)
 	answer := ""
 	if !w.mute {
@@ -318,7 +318,7 @@ func (w *harness) known(c command) (string, error) {
 	if len(states) != w.t.Len() {
 		return answer, fmt.Errorf("SyncKnown returned %d of %d pods", len(states), w.t.Len())
 	}
-	return answer, w.h.effects(before, w.out)
+	return answer, w.h.performEffects(before, w.out)
 }
 
 func statesString(states []lifecycle.PodState) string {
@@ -341,9 +341,9 @@ func statesString(states []lifecycle.PodState) string {
 	return strings.Join(list, " ")
 }
 
-// drain lets every worker finish its work without error, and makes due entries of the work queue
+// drainWork lets every worker finish its work without error, and makes due entries of the work queue
 // due, until no work is left. Then it checks the idle table.
-func (w *harness) drain() (string, error) {
+func (w *harness) drainWork() (string, error) {
 	var all lifecycle.Effects
 	for round := 0; ; round++ {
 		if round > 100 {
@@ -351,23 +351,23 @@ func (w *harness) drain() (string, error) {
 		}
 		busy := false
 		for _, uid := range w.h.order {
-			p := w.h.pod(uid)
-			if p.queued && p.restless() {
+			p := w.h.tracePod(uid)
+			if p.queued && p.needsWork() {
 				w.out = w.out[:0]
-				if _, err := w.dispatch(parse("due " + string(uid))); err != nil {
+				if _, err := w.dispatchCommand(parseCommand("due " + string(uid))); err != nil {
 					return "", err
 				}
 				all = append(all, w.out...)
 			}
 			if p.woken {
-				if _, err := w.take(uid); err != nil {
+				if _, err := w.takeWork(uid); err != nil {
 					return "", err
 				}
 			}
 			if p.work.UID != "" {
 				busy = true
 				w.out = w.out[:0]
-				if _, err := w.done(command{words: []string{string(uid), "succeeded"}}); err != nil {
+				if _, err := w.finishWork(command{words: []string{string(uid), "succeeded"}}); err != nil {
 					return "", err
 				}
 				all = append(all, w.out...)

@@ -59,8 +59,8 @@ func newHistory() *history {
 	return &history{pods: map[types.UID]*trace{}, lines: map[string][]types.UID{}}
 }
 
-// reset empties the history and keeps its memory, for the walk.
-func (h *history) reset() {
+// resetHistory empties the history and keeps its memory, for the walk.
+func (h *history) resetHistory() {
 	for _, p := range h.pods {
 		*p = trace{}
 	}
@@ -68,7 +68,7 @@ func (h *history) reset() {
 	*h = history{pods: h.pods, lines: h.lines, order: h.order[:0], tickets: h.tickets[:0]}
 }
 
-func (h *history) pod(uid types.UID) *trace {
+func (h *history) tracePod(uid types.UID) *trace {
 	p := h.pods[uid]
 	if p == nil {
 		p = &trace{}
@@ -81,9 +81,9 @@ func (h *history) pod(uid types.UID) *trace {
 	return p
 }
 
-// accepted checks and records the result of an update.
-func (h *history) accepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.Accepted) error {
-	p := h.pod(u.UID)
+// checkAccepted checks and records the result of an update.
+func (h *history) checkAccepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.Accepted) error {
+	p := h.tracePod(u.UID)
 	if a.Ticket != 0 {
 		h.tickets = append(h.tickets, 0)
 		if int(a.Ticket) != len(h.tickets) {
@@ -106,7 +106,7 @@ func (h *history) accepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.A
 				return fmt.Errorf("I13: incarnation %d of %s after %d", number, u.UID, p.number)
 			}
 			p.known, p.ref = true, a.Ref
-			h.begin(u.UID, number, u.Facts, u.Subject == lifecycle.ConfigPod)
+			h.beginIncarnation(u.UID, number, u.Facts, u.Subject == lifecycle.ConfigPod)
 			p.stopped = u.Facts.TerminalPhase && u.Runtime == lifecycle.RuntimeStopped
 		}
 		p.content = a.Generation
@@ -117,8 +117,8 @@ func (h *history) accepted(t *lifecycle.Table, u lifecycle.Update, a lifecycle.A
 	return nil
 }
 
-func (h *history) begin(uid types.UID, number uint64, f lifecycle.Facts, config bool) {
-	p := h.pod(uid)
+func (h *history) beginIncarnation(uid types.UID, number uint64, f lifecycle.Facts, config bool) {
+	p := h.tracePod(uid)
 	p.number, p.life = number, life{facts: f, config: config}
 	if p.last.UID != "" {
 		p.old, p.last = p.last, lifecycle.Work{}
@@ -128,24 +128,24 @@ func (h *history) begin(uid types.UID, number uint64, f lifecycle.Facts, config 
 	}
 }
 
-func (h *history) leave(uid types.UID) {
-	name := h.pod(uid).facts.FullName
+func (h *history) leaveNameQueue(uid types.UID) {
+	name := h.tracePod(uid).facts.FullName
 	if i := slices.Index(h.lines[name], uid); i >= 0 {
 		h.lines[name] = slices.Delete(h.lines[name], i, i+1)
 	}
 }
 
-// nothing checks that StartPodSync may return no work.
-func (h *history) nothing(uid types.UID) error {
-	if h.pod(uid).woken && !h.down {
+// checkNoWork checks that StartPodSync may return no work.
+func (h *history) checkNoWork(uid types.UID) error {
+	if h.tracePod(uid).woken && !h.down {
 		return fmt.Errorf("I8: %s was woken for nothing", uid)
 	}
 	return nil
 }
 
-// taken checks work when it begins.
-func (h *history) taken(w lifecycle.Work) error {
-	p := h.pod(w.UID)
+// checkWork checks work when it begins.
+func (h *history) checkWork(w lifecycle.Work) error {
+	p := h.tracePod(w.UID)
 	ending := w.Kind == lifecycle.SyncTerminatingPod || w.Kind == lifecycle.SyncTerminatingRuntimePod
 	switch {
 	case h.down:
@@ -202,9 +202,9 @@ func (p *trace) graceOf(w lifecycle.Work) error {
 	return nil
 }
 
-// ended checks the return value of Done, before its effects are performed.
-func (h *history) ended(uid types.UID, w lifecycle.Work, result lifecycle.Result, ok bool, out lifecycle.Effects) error {
-	p := h.pod(uid)
+// checkDone checks the return value of Done, before its effects are performed.
+func (h *history) checkDone(uid types.UID, w lifecycle.Work, result lifecycle.Result, ok bool, out lifecycle.Effects) error {
+	p := h.tracePod(uid)
 	if running := p.work.UID != "" && w == p.work; ok != running {
 		return fmt.Errorf("I13: Done of %s says %v", uid, ok)
 	}
@@ -243,9 +243,9 @@ func (h *history) ended(uid types.UID, w lifecycle.Work, result lifecycle.Result
 	return nil
 }
 
-// effects performs the effects of a call as a caller does, and checks each. views are from before a
+// performEffects performs the effects of a call as a caller does, and checks each. views are from before a
 // call that may cancel.
-func (h *history) effects(views map[types.UID]lifecycle.View, out lifecycle.Effects) error {
+func (h *history) performEffects(views map[types.UID]lifecycle.View, out lifecycle.Effects) error {
 	var cancels map[types.UID]int
 	for _, e := range out {
 		if e.Op == lifecycle.OpCancel {
@@ -254,7 +254,7 @@ func (h *history) effects(views map[types.UID]lifecycle.View, out lifecycle.Effe
 			}
 			cancels[e.UID]++
 		}
-		if err := h.effect(e); err != nil {
+		if err := h.performEffect(e); err != nil {
 			return fmt.Errorf("%w (%s)", err, effectString(e))
 		}
 	}
@@ -262,8 +262,8 @@ func (h *history) effects(views map[types.UID]lifecycle.View, out lifecycle.Effe
 	return nil
 }
 
-func (h *history) effect(e lifecycle.Effect) error {
-	p := h.pod(e.UID)
+func (h *history) performEffect(e lifecycle.Effect) error {
+	p := h.tracePod(e.UID)
 	if e.Op != lifecycle.OpPromote && (e.Ref != p.ref || e.Incarnation != p.number) {
 		return fmt.Errorf("I13: effect for life %d, ref %v", p.number, p.ref)
 	}
@@ -288,15 +288,15 @@ func (h *history) effect(e lifecycle.Effect) error {
 		}
 		p.queued = false
 	case lifecycle.OpResolve:
-		return h.resolved(p, e)
+		return h.checkResolved(p, e)
 	case lifecycle.OpPhase:
-		return h.entered(p, e)
+		return h.checkPhase(p, e)
 	case lifecycle.OpPromote:
 		if p.queue == 0 || e.Incarnation <= p.number || p.queued || p.work.UID != "" {
 			return fmt.Errorf("I13: no successor, or the old life is not over")
 		}
 		content := p.queue
-		h.begin(e.UID, e.Incarnation, p.next, true)
+		h.beginIncarnation(e.UID, e.Incarnation, p.next, true)
 		p.content, p.queue = content, 0
 	case lifecycle.OpDiscard:
 		if p.queue == 0 {
@@ -308,12 +308,12 @@ func (h *history) effect(e lifecycle.Effect) error {
 			return fmt.Errorf("I22: forgotten while queued, at work, or succeeded")
 		}
 		p.known, p.woken = false, false
-		h.leave(e.UID)
+		h.leaveNameQueue(e.UID)
 	}
 	return nil
 }
 
-func (h *history) resolved(p *trace, e lifecycle.Effect) error {
+func (h *history) checkResolved(p *trace, e lifecycle.Effect) error {
 	if e.Ticket == 0 || int(e.Ticket) > len(h.tickets) || h.tickets[e.Ticket-1] != 0 {
 		return fmt.Errorf("I44: resolved twice, or never given")
 	}
@@ -328,7 +328,7 @@ func (h *history) resolved(p *trace, e lifecycle.Effect) error {
 	return nil
 }
 
-func (h *history) entered(p *trace, e lifecycle.Effect) error {
+func (h *history) checkPhase(p *trace, e lifecycle.Effect) error {
 	if e.Phase <= p.phase {
 		return fmt.Errorf("I3: from %s", p.phase)
 	}
@@ -340,7 +340,7 @@ func (h *history) entered(p *trace, e lifecycle.Effect) error {
 	}
 	p.phase = e.Phase
 	if e.Phase >= lifecycle.Terminated {
-		h.leave(e.UID)
+		h.leaveNameQueue(e.UID)
 	}
 	if e.Phase == lifecycle.Finished {
 		p.woken = false
@@ -348,14 +348,14 @@ func (h *history) entered(p *trace, e lifecycle.Effect) error {
 	return nil
 }
 
-// settled compares the table with the history after each step.
-func (h *history) settled(t *lifecycle.Table) error {
+// compareTable compares the table with the history after each step.
+func (h *history) compareTable(t *lifecycle.Table) error {
 	for _, uid := range h.order {
 		p, v := h.pods[uid], t.View(uid)
 		if v.Known != p.known || v.Working != (p.work.UID != "") {
 			return fmt.Errorf("%s: known %v, working %v", uid, v.Known, v.Working)
 		}
-		if err := h.cancelled(uid, v); err != nil {
+		if err := h.checkCancels(uid, v); err != nil {
 			return err
 		}
 		if !p.known {
@@ -380,8 +380,8 @@ func (h *history) settled(t *lifecycle.Table) error {
 	return nil
 }
 
-// cancelled checks I20 and I7.
-func (h *history) cancelled(uid types.UID, after lifecycle.View) error {
+// checkCancels checks I20 and I7.
+func (h *history) checkCancels(uid types.UID, after lifecycle.View) error {
 	was, ok := h.views[uid]
 	want := 0
 	if ok && was.Working && was.Incarnation == after.Incarnation {
@@ -397,8 +397,8 @@ func (h *history) cancelled(uid types.UID, after lifecycle.View) error {
 	return nil
 }
 
-// restless reports whether the pod has not reached its final stage.
-func (p *trace) restless() bool {
+// needsWork reports whether the pod has not reached its final stage.
+func (p *trace) needsWork() bool {
 	return p.phase == lifecycle.Terminating || p.phase == lifecycle.Terminated ||
 		p.phase == lifecycle.Syncing && p.taken && p.synced != p.content
 }
@@ -409,7 +409,7 @@ func (h *history) atRest(t *lifecycle.Table) error {
 		p := h.pods[uid]
 		switch {
 		case !p.known:
-		case p.restless():
+		case p.needsWork():
 			return fmt.Errorf("I8, I15: %s rests in %s, has synced content %d of %d", uid, p.phase, p.synced, p.content)
 		case p.phase == lifecycle.Syncing && p.taken && !p.queued:
 			return fmt.Errorf("I17: %s is not looked at again", uid)

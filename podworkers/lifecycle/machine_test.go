@@ -89,7 +89,7 @@ func TestTable_2_23(t *testing.T) {
 		t.Run(r.from+"/"+r.input, func(t *testing.T) {
 			w := newHarness()
 			for _, line := range append(append([]string{}, states[r.from]...), r.input) {
-				_, err := w.do(line)
+				_, err := w.runLine(line)
 				require.NoError(t, err, line)
 			}
 			cancelled := false
@@ -106,21 +106,21 @@ func TestTable_2_23(t *testing.T) {
 				to += " restart"
 			}
 			assert.Equal(t, r.to, to)
-			assert.Equal(t, r.call, w.next(t), "next call")
+			assert.Equal(t, r.call, w.nextCall(t), "next call")
 		})
 	}
 }
 
-// next returns the next call of the syncer for pod a.
-func (w *harness) next(t *testing.T) string {
-	if w.h.pod("a").work.UID != "" {
+// nextCall returns the next call of the syncer for pod a.
+func (w *harness) nextCall(t *testing.T) string {
+	if w.h.tracePod("a").work.UID != "" {
 		result := "failed"
-		if w.h.pod("a").work.Kind == lifecycle.SyncPod {
+		if w.h.tracePod("a").work.Kind == lifecycle.SyncPod {
 			result = "cancelled"
 		}
-		_, err := w.do("done a " + result)
+		_, err := w.runLine("done a " + result)
 		require.NoError(t, err)
-		_, err = w.do("due a")
+		_, err = w.runLine("due a")
 		require.NoError(t, err)
 	}
 	ref, _ := w.t.Find("a")
@@ -165,7 +165,7 @@ func TestView_1_2(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newHarness()
 			for _, line := range c.commands {
-				_, err := w.do(line)
+				_, err := w.runLine(line)
 				require.NoError(t, err, line)
 			}
 			got := ""

@@ -29,11 +29,11 @@ func TestSticky_I9_AnyOrder(t *testing.T) {
 				continue
 			}
 			want, first := "", []string(nil)
-			permute(chosen, 0, func(order []string) {
+			permuteList(chosen, 0, func(order []string) {
 				n++
 				w := newHarness()
 				for _, line := range append(append([]string{}, states[start]...), order...) {
-					if _, err := w.do(line); err != nil {
+					if _, err := w.runLine(line); err != nil {
 						t.Fatalf("%s %v: %s: %v", start, order, line, err)
 					}
 				}
@@ -49,15 +49,15 @@ func TestSticky_I9_AnyOrder(t *testing.T) {
 	t.Logf("%d orders", n)
 }
 
-// permute calls f with every order of list, in place.
-func permute(list []string, i int, f func([]string)) {
+// permuteList calls f with every order of list, in place.
+func permuteList(list []string, i int, f func([]string)) {
 	if i == len(list) {
 		f(list)
 		return
 	}
 	for j := i; j < len(list); j++ {
 		list[i], list[j] = list[j], list[i]
-		permute(list, i+1, f)
+		permuteList(list, i+1, f)
 		list[i], list[j] = list[j], list[i]
 	}
 }

@@ -18,7 +18,7 @@ func TestStories(t *testing.T) {
 			w := newHarness()
 			var b strings.Builder
 			for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
-				answer, err := w.do(line)
+				answer, err := w.runLine(line)
 				if err != nil {
 					d.Fatalf(t, "%s: %v", line, err)
 				}

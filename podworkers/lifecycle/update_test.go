@@ -71,17 +71,17 @@ func TestSyncPodType_String(t *testing.T) {
 
 // TestNames: no two values of an enum have the same name.
 func TestNames(t *testing.T) {
-	distinct(t, lifecycle.Syncing, lifecycle.Finished+1)
-	distinct(t, lifecycle.StageSyncing, lifecycle.StageFinished+1)
-	distinct(t, lifecycle.Ignored, lifecycle.Queued+1)
-	distinct(t, lifecycle.OpWake, lifecycle.OpCompare+1)
-	distinct(t, lifecycle.Stopped, lifecycle.Abandoned+1)
-	distinct(t, lifecycle.SyncPod, lifecycle.SyncTerminatedPod+1)
-	distinct(t, lifecycle.RuntimeStopped, lifecycle.RuntimeRunning+1)
-	distinct(t, lifecycle.Succeeded, lifecycle.FailedRuntimeUnavailable+1)
+	requireDistinctNames(t, lifecycle.Syncing, lifecycle.Finished+1)
+	requireDistinctNames(t, lifecycle.StageSyncing, lifecycle.StageFinished+1)
+	requireDistinctNames(t, lifecycle.Ignored, lifecycle.Queued+1)
+	requireDistinctNames(t, lifecycle.OpWake, lifecycle.OpCompare+1)
+	requireDistinctNames(t, lifecycle.Stopped, lifecycle.Abandoned+1)
+	requireDistinctNames(t, lifecycle.SyncPod, lifecycle.SyncTerminatedPod+1)
+	requireDistinctNames(t, lifecycle.RuntimeStopped, lifecycle.RuntimeRunning+1)
+	requireDistinctNames(t, lifecycle.Succeeded, lifecycle.FailedRuntimeUnavailable+1)
 }
 
-func distinct[E interface {
+func requireDistinctNames[E interface {
 	~uint8
 	String() string
 }](t *testing.T, first, end E) {
@@ -127,14 +127,14 @@ func TestRef(t *testing.T) {
 
 // TestAllocs: calls about known pods, and housekeeping, allocate nothing.
 func TestAllocs(t *testing.T) {
-	table, list := lifecycle.New(), uids(200)
+	table, list := lifecycle.New(), makeUIDs(200)
 	var out lifecycle.Effects
 	var states []lifecycle.PodState
 	known := lifecycle.DesiredSnapshot{Desired: list, AllSources: true, ExcludedSources: []string{"file"}}
 	round := func() {
 		for i, uid := range list {
 			out = out[:0]
-			u := plain(uid)
+			u := plainUpdate(uid)
 			u.Type, u.Facts.Static = lifecycle.SyncPodCreate, i%2 == 0
 			u.Facts.FullName = string(uid)
 			a, _ := table.Update(u, &out)

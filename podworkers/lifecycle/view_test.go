@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// answers returns the results of the predicates for v, one letter each.
-func answers(v lifecycle.View) string {
+// predicateAnswers returns the results of the predicates for v, one letter each.
+func predicateAnswers(v lifecycle.View) string {
 	s := ""
 	for _, p := range predicates {
 		if p.ask(v) {
@@ -52,11 +52,11 @@ func TestView_ByHand(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newHarness()
 			for _, line := range c.commands {
-				_, err := w.do(line)
+				_, err := w.runLine(line)
 				require.NoError(t, err, line)
 			}
 			assert.Equal(t, c.want, w.t.View("a"))
-			assert.Equal(t, c.answers, answers(c.want))
+			assert.Equal(t, c.answers, predicateAnswers(c.want))
 		})
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 var walkDepth = flag.Int("lifecycle.depth", 0, "steps of the exhaustive walk; 0: as many as PODKEEL_LONG says")
 
-// inputs are all inputs for a table of two static pods that share one full name.
-func inputs() []string {
+// walkInputs returns all inputs for a table of two static pods that share one full name.
+func walkInputs() []string {
 	var list []string
 	for _, uid := range []string{"a", "b"} {
 		for _, s := range []string{
@@ -43,8 +43,8 @@ func TestWalk(t *testing.T) {
 		depth = longtest.Count(5, 6)
 	}
 	var all []command
-	for _, line := range inputs() {
-		all = append(all, parse(line))
+	for _, line := range walkInputs() {
+		all = append(all, parseCommand(line))
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	seen := map[string]struct{}{}
@@ -59,16 +59,16 @@ func TestWalk(t *testing.T) {
 					continue // the mirror image of a history that begins with a
 				}
 				path := append(path[:len(path):len(path)], uint8(i))
-				replay(w, all, path[:len(path)-1])
-				walked(t, w, path, c)
+				replayPath(w, all, path[:len(path)-1])
+				runStep(t, w, path, c)
 				steps++
-				print = w.h.fingerprint(w.t.Fingerprint(print[:0], w.mark))
+				print = w.h.appendFingerprint(w.t.Fingerprint(print[:0], w.mark))
 				if _, old := seen[string(print)]; old {
 					continue
 				}
 				seen[string(print)] = struct{}{}
 				next = append(next, path)
-				rest(t, w, path)
+				runUntilIdle(t, w, path)
 			}
 		}
 		level = next
@@ -76,19 +76,19 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// replay repeats a known path. Its steps were checked before.
-func replay(w *harness, all []command, path []uint8) {
-	w.reset()
+// replayPath repeats a known path. Its steps were checked before.
+func replayPath(w *harness, all []command, path []uint8) {
+	w.resetHistory()
 	w.quick, w.mute = true, true
 	for _, i := range path {
-		_, _ = w.run(all[i])
+		_, _ = w.runCommand(all[i])
 	}
 	w.quick = false
 }
 
-func walked(t *testing.T, w *harness, path []uint8, c command) {
-	if _, err := w.run(c); err != nil {
-		t.Fatalf("%v\n%s", err, way(path))
+func runStep(t *testing.T, w *harness, path []uint8, c command) {
+	if _, err := w.runCommand(c); err != nil {
+		t.Fatalf("%v\n%s", err, formatPath(path))
 	}
 }
 
@@ -97,32 +97,32 @@ var (
 	nothing = command{verb: "known"}
 )
 
-// rest runs the table until it is idle, first as it is and then with nothing desired.
-func rest(t *testing.T, w *harness, path []uint8) {
+// runUntilIdle runs the table until it is idle, first as it is and then with nothing desired.
+func runUntilIdle(t *testing.T, w *harness, path []uint8) {
 	if w.h.down {
 		return
 	}
 	for _, c := range []command{drain, nothing, drain, nothing} {
-		if _, err := w.run(c); err != nil {
-			t.Fatalf("%v\n%s\nand rest", err, way(path))
+		if _, err := w.runCommand(c); err != nil {
+			t.Fatalf("%v\n%s\nand rest", err, formatPath(path))
 		}
 	}
 	if n := w.t.Len(); n != 0 {
-		t.Fatalf("I22: %d pods are left\n%s\nand rest", n, way(path))
+		t.Fatalf("I22: %d pods are left\n%s\nand rest", n, formatPath(path))
 	}
 }
 
-// way returns a path as a story.
-func way(path []uint8) string {
+// formatPath returns a path as a story.
+func formatPath(path []uint8) string {
 	var lines []string
 	for _, i := range path {
-		lines = append(lines, inputs()[i])
+		lines = append(lines, walkInputs()[i])
 	}
 	return strings.Join(lines, "\n")
 }
 
-// fingerprint appends the state on which the history's checks of later steps depend.
-func (h *history) fingerprint(b []byte) []byte {
+// appendFingerprint appends the state on which the history's checks of later steps depend.
+func (h *history) appendFingerprint(b []byte) []byte {
 	for _, uid := range h.order {
 		p := h.pods[uid]
 		b = append(b, uid...)

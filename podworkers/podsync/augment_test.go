@@ -54,13 +54,13 @@ func newAugmentScene(t *testing.T) *augmentScene {
 		Env:         []runtime.EnvVar{{Name: "A", Value: "node"}, {Name: "B", Value: "node"}},
 		Annotations: map[string]string{"example.com/gpu": "0"},
 	}
-	s.restart()
+	s.restartAgent()
 	return s
 }
 
-// restart replaces the syncer as after a restart of the agent.
-func (s *augmentScene) restart() {
-	s.syncer, s.store = quiet(s.t, s.rt, func(c *podsync.Config) {
+// restartAgent replaces the syncer as after a restart of the agent.
+func (s *augmentScene) restartAgent() {
+	s.syncer, s.store = newQuietSyncer(s.t, s.rt, func(c *podsync.Config) {
 		c.Augment = func(context.Context, *v1.Pod, *v1.Container) (podsync.Additions, error) {
 			if s.calls++; s.panics {
 				panic("boom")
@@ -70,18 +70,18 @@ func (s *augmentScene) restart() {
 	})
 }
 
-func (s *augmentScene) sync() error {
-	_, err := s.syncer.SyncPod(s.t.Context(), podworkers.SyncPodUpdate, s.pod, nil, look(s.t, s.rt))
+func (s *augmentScene) syncPod() error {
+	_, err := s.syncer.SyncPod(s.t.Context(), podworkers.SyncPodUpdate, s.pod, nil, readPodStatus(s.t, s.rt))
 	return err
 }
 
-// exit makes the newest container exit, so that the next sync creates the next attempt.
-func (s *augmentScene) exit() {
-	require.NoError(s.t, s.rt.ExitContainer(look(s.t, s.rt).Containers[0].ID, 1))
+// exitNewest makes the newest container exit, so that the next sync creates the next attempt.
+func (s *augmentScene) exitNewest() {
+	require.NoError(s.t, s.rt.ExitContainer(readPodStatus(s.t, s.rt).Containers[0].ID, 1))
 }
 
-// check compares the last request with the additions of the scene.
-func (s *augmentScene) check(requests int) {
+// checkRequest compares the last request with the additions of the scene.
+func (s *augmentScene) checkRequest(requests int) {
 	s.t.Helper()
 	require.Len(s.t, s.rt.requests, requests)
 	req := s.rt.requests[requests-1]
@@ -97,40 +97,40 @@ func (s *augmentScene) check(requests int) {
 // container, also if it restarts, and if the agent has restarted.
 func TestAugment_HM5_Merged(t *testing.T) {
 	s := newAugmentScene(t)
-	require.NoError(t, s.sync())
-	s.check(1)
-	s.exit()
-	require.NoError(t, s.sync())
-	s.check(2)
-	s.restart()
-	s.exit()
-	require.NoError(t, s.sync())
-	s.check(3)
+	require.NoError(t, s.syncPod())
+	s.checkRequest(1)
+	s.exitNewest()
+	require.NoError(t, s.syncPod())
+	s.checkRequest(2)
+	s.restartAgent()
+	s.exitNewest()
+	require.NoError(t, s.syncPod())
+	s.checkRequest(3)
 }
 
 // HM-5: after an error and after a panic the container is not created, and the next sync calls Augment again.
 func TestAugment_HM5_Errors(t *testing.T) {
 	s := newAugmentScene(t)
 	s.err = errors.New("no device is free")
-	require.ErrorContains(t, s.sync(), "the additions of the node: no device is free")
+	require.ErrorContains(t, s.syncPod(), "the additions of the node: no device is free")
 	waiting := s.store.statuses["u"].ContainerStatuses[0].State.Waiting
 	assert.Equal(t, "CreateContainerConfigError", waiting.Reason)
 	s.panics = true
-	require.ErrorContains(t, s.sync(), "panicked: boom")
+	require.ErrorContains(t, s.syncPod(), "panicked: boom")
 	assert.Empty(t, s.rt.requests)
 	s.err, s.panics, s.calls = nil, false, 0
-	require.NoError(t, s.sync())
-	s.check(1)
+	require.NoError(t, s.syncPod())
+	s.checkRequest(1)
 }
 
 // HM-5: Augment is not called again if the runtime fails to create the container.
 func TestAugment_HM5_CreationFails(t *testing.T) {
 	s := newAugmentScene(t)
 	s.rt.err = errors.New("no room")
-	require.ErrorContains(t, s.sync(), "no room")
+	require.ErrorContains(t, s.syncPod(), "no room")
 	s.rt.err = nil
-	require.NoError(t, s.sync())
-	s.check(2)
+	require.NoError(t, s.syncPod())
+	s.checkRequest(2)
 }
 
 // HM-5: a conflict with the spec or between two additions is an error. An invalid or too large addition is one too.
@@ -159,11 +159,11 @@ func TestAugment_HM5_Conflicts(t *testing.T) {
 			s := newAugmentScene(t)
 			good := s.additions
 			s.additions = a
-			require.ErrorContains(t, s.sync(), want)
+			require.ErrorContains(t, s.syncPod(), want)
 			assert.Empty(t, s.rt.requests)
 			s.additions, s.calls = good, 0
-			require.NoError(t, s.sync())
-			s.check(1)
+			require.NoError(t, s.syncPod())
+			s.checkRequest(1)
 		})
 	}
 }
@@ -180,10 +180,10 @@ func TestAugment_HM5_NotUsable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAugmentScene(t)
-			require.NoError(t, s.sync())
-			s.exit()
-			s.restart()
-			status := look(t, s.rt)
+			require.NoError(t, s.syncPod())
+			s.exitNewest()
+			s.restartAgent()
+			status := readPodStatus(t, s.rt)
 			status = new(*status)
 			status.Containers = append([]runtime.ContainerStatus(nil), status.Containers...)
 			change(&status.Containers[0])

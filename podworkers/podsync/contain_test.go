@@ -22,7 +22,7 @@ type fuse struct {
 	hits   int
 }
 
-func (f *fuse) at(call string) {
+func (f *fuse) panicAt(call string) {
 	if call == f.call && (f.always || f.hits == 0) {
 		f.hits++
 		panic("boom")
@@ -30,22 +30,22 @@ func (f *fuse) at(call string) {
 }
 
 func (f *fuse) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
-	f.at("Status.SetPodStatus")
+	f.panicAt("Status.SetPodStatus")
 	f.store.SetPodStatus(pod, status)
 }
 
 func (f *fuse) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
-	f.at("Status.ReplacePodStatus")
+	f.panicAt("Status.ReplacePodStatus")
 	f.store.ReplacePodStatus(pod, status)
 }
 
 func (f *fuse) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
-	f.at("Status.GetPodStatus")
+	f.panicAt("Status.GetPodStatus")
 	return f.store.GetPodStatus(uid)
 }
 
 func (f *fuse) TerminatePod(pod *v1.Pod) {
-	f.at("Status.TerminatePod")
+	f.panicAt("Status.TerminatePod")
 	f.store.TerminatePod(pod)
 }
 
@@ -53,7 +53,7 @@ func (f *fuse) TerminatePod(pod *v1.Pod) {
 type readingFuse struct{ *fuse }
 
 func (f readingFuse) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
-	f.at("Status.ReadPodStatus")
+	f.panicAt("Status.ReadPodStatus")
 	status, ok := f.store.GetPodStatus(uid)
 	if ok {
 		read(&status)
@@ -61,38 +61,38 @@ func (f readingFuse) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 	return ok
 }
 
-func (f *fuse) AddPod(pod *v1.Pod) { f.at("Probes.AddPod"); f.saidProbes.AddPod(pod) }
+func (f *fuse) AddPod(pod *v1.Pod) { f.panicAt("Probes.AddPod"); f.saidProbes.AddPod(pod) }
 func (f *fuse) UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus) {
 	f.saidProbes.UpdatePodStatus(pod, status)
-	f.at("Probes.UpdatePodStatus")
+	f.panicAt("Probes.UpdatePodStatus")
 }
 
 func (f *fuse) ObserveStatus(uid types.UID, status *v1.PodStatus) {
-	f.at("Probes.ObserveStatus")
+	f.panicAt("Probes.ObserveStatus")
 	f.saidProbes.ObserveStatus(uid, status)
 }
 
 func (f *fuse) Failed(uid types.UID, id string) (liveness, startup bool) {
-	f.at("Probes.Failed")
+	f.panicAt("Probes.Failed")
 	return f.saidProbes.Failed(uid, id)
 }
 
 func (f *fuse) Started(uid types.UID, id string) bool {
-	f.at("Probes.Started")
+	f.panicAt("Probes.Started")
 	return f.saidProbes.Started(uid, id)
 }
 
 func (f *fuse) StopLivenessAndStartup(uid types.UID) {
-	f.at("Probes.StopLivenessAndStartup")
+	f.panicAt("Probes.StopLivenessAndStartup")
 	f.saidProbes.StopLivenessAndStartup(uid)
 }
-func (f *fuse) RemovePod(uid types.UID) { f.at("Probes.RemovePod"); f.saidProbes.RemovePod(uid) }
+func (f *fuse) RemovePod(uid types.UID) { f.panicAt("Probes.RemovePod"); f.saidProbes.RemovePod(uid) }
 
-// fused is a machine, and an agent whose store and prober have a fuse.
-func fused(t *testing.T, f *fuse) (*memory.Runtime, *podsync.Syncer, *[]string) {
+// newFusedAgent returns a runtime, and a syncer whose store and prober have a fuse.
+func newFusedAgent(t *testing.T, f *fuse) (*memory.Runtime, *podsync.Syncer, *[]string) {
 	mem, told := memory.New(memory.Config{}), new([]string)
 	f.saidProbes.ready = true
-	syncer, st := quiet(t, mem, func(c *podsync.Config) {
+	syncer, st := newQuietSyncer(t, mem, func(c *podsync.Config) {
 		c.Status, c.Probes = f, f
 		if f.call == "Status.ReadPodStatus" {
 			c.Status = readingFuse{f}
@@ -104,17 +104,17 @@ func fused(t *testing.T, f *fuse) (*memory.Runtime, *podsync.Syncer, *[]string) 
 	return mem, syncer, told
 }
 
-// live takes a pod through a whole life, with the retries of the workers. It reports how
+// runPodLife takes a pod through a whole life, with the retries of the workers. It reports how
 // many calls failed, or -1 if one failed every time.
-func live(t *testing.T, mem *memory.Runtime, syncer *podsync.Syncer, pod *v1.Pod) (failed [3]int) {
+func runPodLife(t *testing.T, mem *memory.Runtime, syncer *podsync.Syncer, pod *v1.Pod) (failed [3]int) {
 	ctx := t.Context()
 	calls := [3]func() error{
 		func() error {
-			_, err := syncer.SyncPod(ctx, podworkers.SyncPodUpdate, pod, nil, look(t, mem))
+			_, err := syncer.SyncPod(ctx, podworkers.SyncPodUpdate, pod, nil, readPodStatus(t, mem))
 			return err
 		},
-		func() error { return syncer.SyncTerminatingPod(ctx, pod, look(t, mem), new(int64(1)), nil) },
-		func() error { return syncer.SyncTerminatedPod(ctx, pod, look(t, mem)) },
+		func() error { return syncer.SyncTerminatingPod(ctx, pod, readPodStatus(t, mem), new(int64(1)), nil) },
+		func() error { return syncer.SyncTerminatedPod(ctx, pod, readPodStatus(t, mem)) },
 	}
 	for i, call := range calls {
 		for done := 0; done < [...]int{3, 3, 1}[i]; {
@@ -149,9 +149,9 @@ func TestSyncer_I50_PanicsOfStatusAndProbes(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			f := &fuse{call: call}
-			mem, syncer, told := fused(t, f)
+			mem, syncer, told := newFusedAgent(t, f)
 			pod := probedPod()
-			failed := live(t, mem, syncer, pod)
+			failed := runPodLife(t, mem, syncer, pod)
 			assert.LessOrEqual(t, failed[0]+failed[1]+failed[2], 1, "it is tried again")
 			for i := range failed {
 				assert.GreaterOrEqual(t, failed[i], 0)
@@ -164,16 +164,16 @@ func TestSyncer_I50_PanicsOfStatusAndProbes(t *testing.T) {
 			}
 
 			f = &fuse{call: call, always: true}
-			mem, syncer, _ = fused(t, f)
-			assert.Equal(t, always, live(t, mem, syncer, pod))
-			assert.False(t, look(t, mem).MayRun())
+			mem, syncer, _ = newFusedAgent(t, f)
+			assert.Equal(t, always, runPodLife(t, mem, syncer, pod))
+			assert.False(t, readPodStatus(t, mem).MayRun())
 		})
 	}
 }
 
 // assertEnded requires that each of the containers was made once, and has ended.
 func assertEnded(t *testing.T, mem *memory.Runtime, containers int) {
-	status := look(t, mem)
+	status := readPodStatus(t, mem)
 	require.Len(t, status.Containers, containers)
 	assert.False(t, status.MayRun())
 }
@@ -181,11 +181,11 @@ func assertEnded(t *testing.T, mem *memory.Runtime, containers int) {
 // If the prober has no result for a container, the container is neither started nor ready.
 func TestSyncPod_I50_NotReadyWithoutTheProber(t *testing.T) {
 	f := &fuse{call: "Probes.UpdatePodStatus", always: true}
-	mem, syncer, _ := fused(t, f)
+	mem, syncer, _ := newFusedAgent(t, f)
 	pod := probedPod()
 	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "plain", Image: "img:1"})
 	for range 3 {
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
 	}
 	status, _ := f.store.GetPodStatus("u")

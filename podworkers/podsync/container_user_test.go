@@ -19,7 +19,7 @@ import (
 // containers once. The next agent, to which the API server shows the status, does not change it either.
 func TestSyncPod_CS16_OrderOfGroups(t *testing.T) {
 	rt := &reversing{Runtime: memory.New(memory.Config{})}
-	syncer, st := quiet(t, rt)
+	syncer, st := newQuietSyncer(t, rt)
 	security := &v1.PodSecurityContext{RunAsUser: new(int64(1)), RunAsGroup: new(int64(2)), SupplementalGroups: []int64{4, 3}, FSGroup: new(int64(5))}
 	pod := plainPod(func(p *v1.Pod) { p.Spec.SecurityContext = security })
 	var users []*v1.ContainerUser
@@ -31,12 +31,12 @@ func TestSyncPod_CS16_OrderOfGroups(t *testing.T) {
 	}
 	syncAndCollect(nil)
 	for range 3 {
-		syncAndCollect(look(t, rt))
+		syncAndCollect(readPodStatus(t, rt))
 	}
 	pod.Status, _ = st.GetPodStatus(pod.UID)
-	syncer, st = quiet(t, rt)
+	syncer, st = newQuietSyncer(t, rt)
 	for range 3 {
-		syncAndCollect(look(t, rt))
+		syncAndCollect(readPodStatus(t, rt))
 	}
 	require.NotNil(t, users[1])
 	first := users[1]

@@ -17,7 +17,7 @@ import (
 func TestSyncPod_I30_EndedWhileItsHookRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := memory.New(memory.Config{})
-		syncer, st := quiet(t, rt)
+		syncer, st := newQuietSyncer(t, rt)
 		pod := plainPod(func(p *v1.Pod) {
 			p.Spec.RestartPolicy = v1.RestartPolicyOnFailure
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hook"}}}}
@@ -25,7 +25,7 @@ func TestSyncPod_I30_EndedWhileItsHookRan(t *testing.T) {
 		})
 		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 		require.ErrorContains(t, err, "it could not be run")
-		ended, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, rt))
+		ended, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, rt))
 		require.NoError(t, err)
 		assert.True(t, ended)
 		status, _ := st.GetPodStatus("u")

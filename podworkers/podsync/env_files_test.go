@@ -30,9 +30,9 @@ func TestFeatures_VolumeFiles(t *testing.T) {
 		{struct{ podsync.Volumes }{inmemory.New(inmemory.Config{})}, []string{"spec.containers[0].env[0].valueFrom.fileKeyRef"}},
 		{inmemory.New(inmemory.Config{}), nil},
 	} {
-		s, _ := quiet(t, memory.New(memory.Config{}), func(config *podsync.Config) { config.Volumes = c.volumes })
+		s, _ := newQuietSyncer(t, memory.New(memory.Config{}), func(config *podsync.Config) { config.Volumes = c.volumes })
 		rejected, _ := podsync.Unsupported(plainPod(fromFile), s.Features())
-		assert.Equal(t, c.want, fields(rejected))
+		assert.Equal(t, c.want, problemFields(rejected))
 	}
 }
 
@@ -47,13 +47,13 @@ func (panickyFiles) ReadVolumeFile(context.Context, *v1.Pod, string, string, int
 func TestVolumeFiles_I50_Panic(t *testing.T) {
 	var told []string
 	mem := memory.New(memory.Config{})
-	s, st := quiet(t, mem, func(c *podsync.Config) {
+	s, st := newQuietSyncer(t, mem, func(c *podsync.Config) {
 		c.Volumes = panickyFiles{inmemory.New(inmemory.Config{})}
 		c.Hooks.Panicked = func(call string, _ error) { told = append(told, call) }
 	})
 	st.write = func(string) {}
 	pod := plainPod(fromFile)
-	_, err := s.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, look(t, mem))
+	_, err := s.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, readPodStatus(t, mem))
 	require.ErrorContains(t, err, "container a: variable A: the file f of volume v: ")
 	assert.Equal(t, []string{"Volumes.ReadVolumeFile"}, told)
 	status, _ := st.GetPodStatus(pod.UID)

@@ -44,17 +44,17 @@ type podOnNode struct {
 	pod     *v1.Pod
 }
 
-func (s *podOnNode) sync() {
+func (s *podOnNode) syncPod() {
 	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
 	_, _ = s.syncer.SyncPod(context.Background(), 0, s.pod, nil, seen)
 }
 
-func (s *podOnNode) terminate() {
+func (s *podOnNode) terminatePod() {
 	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
 	_ = s.syncer.SyncTerminatingPod(context.Background(), s.pod, seen, nil, nil)
 }
 
-func (s *podOnNode) fail(t *testing.T, verb string) {
+func (s *podOnNode) failCall(t *testing.T, verb string) {
 	_, err := s.faults.Add(faulty.Rule{Verb: verb, Do: faulty.Fail, Times: 1})
 	require.NoError(t, err)
 }
@@ -64,11 +64,11 @@ type noVolumes struct{ podsync.Volumes }
 
 func (noVolumes) SetUp(context.Context, *v1.Pod) error { return errors.New("no disk") }
 
-func image(name string, policy v1.PullPolicy) func(*v1.Pod) {
+func withImage(name string, policy v1.PullPolicy) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Image, p.Spec.Containers[0].ImagePullPolicy = name, policy }
 }
 
-func hooked(l v1.Lifecycle) func(*v1.Pod) {
+func withHooks(l v1.Lifecycle) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Spec.Containers[0].Lifecycle = &l
 		p.Annotations = map[string]string{memory.AnnotationPrefix + "a.post-start": "fail", memory.AnnotationPrefix + "a.pre-stop": "fail"}
@@ -94,9 +94,9 @@ func TestEvents_Reasons(t *testing.T) {
 		"pull fails and waits, told once": {
 			play: func(_ *testing.T, s *podOnNode) {
 				s.machine.FailPulls("img:1", errors.New("no"))
-				s.sync()
-				s.sync()
-				s.sync()
+				s.syncPod()
+				s.syncPod()
+				s.syncPod()
 			},
 			want: []string{"Normal Pulling" + at, "Warning Failed" + at, "Normal BackOff" + at},
 		},
@@ -104,21 +104,21 @@ func TestEvents_Reasons(t *testing.T) {
 			pod: func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"false"} },
 			play: func(_ *testing.T, s *podOnNode) {
 				for range 4 {
-					s.sync()
+					s.syncPod()
 				}
 			},
 			want: after("Normal Pulled"+at, "Normal Created"+at, "Normal Started"+at, "Warning BackOff"+at),
 		},
-		"never pulled":    {pod: image("img:1", v1.PullNever), want: []string{"Warning ErrImageNeverPull" + at}},
-		"no image name":   {pod: image("UPPER:", ""), want: []string{"Warning InspectFailed" + at}},
-		"no inspection":   {play: failing(faulty.ImageStatus), want: []string{"Warning InspectFailed" + at}},
-		"create fails":    {play: failing(faulty.CreateContainer), want: []string{up[0], up[1], "Warning Failed" + at}},
-		"run fails":       {play: failing(faulty.StartContainer), want: []string{up[0], up[1], up[2], "Warning Failed" + at}},
-		"sandbox fails":   {play: failing(faulty.RunSandbox), want: []string{"Warning FailedCreatePodSandBox pod"}},
-		"kill fails":      {play: ending(faulty.StopContainer), want: after("Normal Killing"+at, "Warning FailedKillPod pod")},
-		"end":             {play: ending(""), want: after("Normal Killing" + at)},
-		"preStop fails":   {pod: hooked(v1.Lifecycle{PreStop: exec}), play: ending(""), want: after("Normal Killing"+at, "Warning FailedPreStopHook"+at)},
-		"postStart fails": {pod: hooked(v1.Lifecycle{PostStart: exec}), want: after("Warning FailedPostStartHook"+at, "Normal Killing"+at)},
+		"never pulled":    {pod: withImage("img:1", v1.PullNever), want: []string{"Warning ErrImageNeverPull" + at}},
+		"no image name":   {pod: withImage("UPPER:", ""), want: []string{"Warning InspectFailed" + at}},
+		"no inspection":   {play: syncWithFailure(faulty.ImageStatus), want: []string{"Warning InspectFailed" + at}},
+		"create fails":    {play: syncWithFailure(faulty.CreateContainer), want: []string{up[0], up[1], "Warning Failed" + at}},
+		"run fails":       {play: syncWithFailure(faulty.StartContainer), want: []string{up[0], up[1], up[2], "Warning Failed" + at}},
+		"sandbox fails":   {play: syncWithFailure(faulty.RunSandbox), want: []string{"Warning FailedCreatePodSandBox pod"}},
+		"kill fails":      {play: terminateWithFailure(faulty.StopContainer), want: after("Normal Killing"+at, "Warning FailedKillPod pod")},
+		"end":             {play: terminateWithFailure(""), want: after("Normal Killing" + at)},
+		"preStop fails":   {pod: withHooks(v1.Lifecycle{PreStop: exec}), play: terminateWithFailure(""), want: after("Normal Killing"+at, "Warning FailedPreStopHook"+at)},
+		"postStart fails": {pod: withHooks(v1.Lifecycle{PostStart: exec}), want: after("Warning FailedPostStartHook"+at, "Normal Killing"+at)},
 		"volume fails": {
 			pod:  func(p *v1.Pod) { p.Spec.Volumes = []v1.Volume{{Name: "v"}} },
 			want: []string{"Warning FailedMount pod"},
@@ -126,15 +126,15 @@ func TestEvents_Reasons(t *testing.T) {
 		"no network": {
 			play: func(_ *testing.T, s *podOnNode) {
 				s.machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true})
-				s.sync()
+				s.syncPod()
 			},
 			want: []string{"Warning NetworkNotReady pod"},
 		},
 		"another sandbox": {
 			play: func(t *testing.T, s *podOnNode) {
-				s.sync()
+				s.syncPod()
 				require.NoError(t, s.machine.KillSandbox(s.machine.SnapshotPod("u").Sandboxes[0].ID))
-				s.sync()
+				s.syncPod()
 			},
 			want: after("Normal SandboxChanged pod", "Normal Killing"+at, up[1], up[2], up[3]),
 		},
@@ -142,8 +142,8 @@ func TestEvents_Reasons(t *testing.T) {
 			pod: func(p *v1.Pod) { p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}} },
 			play: func(_ *testing.T, s *podOnNode) {
 				s.machine.FailPulls("img:1", errors.New("no such image"))
-				s.sync()
-				s.sync() // It backs off, and nothing is tried.
+				s.syncPod()
+				s.syncPod() // It backs off, and nothing is tried.
 			},
 			want: []string{"Normal Pulling" + at, "Warning Failed" + at, "Warning FailedToRetrieveImagePullSecret pod", "Normal BackOff" + at},
 		},
@@ -168,7 +168,7 @@ func TestEvents_Reasons(t *testing.T) {
 				})
 				require.NoError(t, err)
 				if c.play == nil {
-					s.sync()
+					s.syncPod()
 				} else {
 					c.play(t, s)
 				}
@@ -212,7 +212,7 @@ func TestFailedMount_Words(t *testing.T) {
 					Status: &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}},
 				})
 				require.NoError(t, err)
-				s.sync()
+				s.syncPod()
 				var got []string
 				for _, e := range heard.list {
 					if e[0] == "FailedMount" {
@@ -225,21 +225,22 @@ func TestFailedMount_Words(t *testing.T) {
 	}
 }
 
-// failing is a sync in which a call fails.
-func failing(verb string) func(*testing.T, *podOnNode) {
+// syncWithFailure returns a step that syncs a pod while a call fails.
+func syncWithFailure(verb string) func(*testing.T, *podOnNode) {
 	return func(t *testing.T, s *podOnNode) {
-		s.fail(t, verb)
-		s.sync()
+		s.failCall(t, verb)
+		s.syncPod()
 	}
 }
 
-// terminalStatus is a pod that runs and ends, in which a call fails unless it is none.
-func ending(verb string) func(*testing.T, *podOnNode) {
+// terminateWithFailure returns a step that syncs and terminates a pod while a call fails. An empty verb means that no
+// call fails.
+func terminateWithFailure(verb string) func(*testing.T, *podOnNode) {
 	return func(t *testing.T, s *podOnNode) {
-		s.sync()
+		s.syncPod()
 		if verb != "" {
-			s.fail(t, verb)
+			s.failCall(t, verb)
 		}
-		s.terminate()
+		s.terminatePod()
 	}
 }

@@ -25,8 +25,8 @@ type hookScript struct {
 	fail, hang bool
 }
 
-// features is the tap with what the story's runtime can do.
-func (st *story) features() runtime.Runtime {
+// tapWithFeatures returns the tap with the features of the story's runtime.
+func (st *story) tapWithFeatures() runtime.Runtime {
 	switch st.feature {
 	case "answer":
 		return answering{st.tap, st}
@@ -38,8 +38,8 @@ func (st *story) features() runtime.Runtime {
 	return st.tap
 }
 
-// play lets a hook go by its script, and reports whether it succeeds.
-func (st *story) play(ctx context.Context, container string, purpose runtime.Purpose) (ok bool, err error) {
+// playHook plays the script of a hook and reports whether the hook succeeds.
+func (st *story) playHook(ctx context.Context, container string, purpose runtime.Purpose) (ok bool, err error) {
 	name, _, _ := strings.Cut(container, "/")
 	script, seam := st.hooks[name+" "+string(purpose)], executor.Over(st.b.p.Clock())
 	takes := script.takes
@@ -63,8 +63,8 @@ func (a answering) Features() runtime.Features {
 }
 
 func (a answering) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (res runtime.RunHandlerResult, err error) {
-	err = a.call("RunHandler", fmt.Sprintf("%s %s", a.names[req.ContainerID], req.Purpose), func() error {
-		res.OK, err = a.st.play(ctx, a.names[req.ContainerID], req.Purpose)
+	err = a.recordCall("RunHandler", fmt.Sprintf("%s %s", a.names[req.ContainerID], req.Purpose), func() error {
+		res.OK, err = a.st.playHook(ctx, a.names[req.ContainerID], req.Purpose)
 		res.Message = "a secret"
 		return err
 	})
@@ -83,8 +83,8 @@ func (e execing) Features() runtime.Features {
 }
 
 func (e execing) Exec(ctx context.Context, req runtime.ExecRequest) (res runtime.ExecResult, err error) {
-	err = e.call("Exec", fmt.Sprintf("%s %s", e.names[req.ContainerID], strings.Join(req.Command, " ")), func() error {
-		ok, err := e.st.play(ctx, e.names[req.ContainerID], purposeOf(req.Command))
+	err = e.recordCall("Exec", fmt.Sprintf("%s %s", e.names[req.ContainerID], strings.Join(req.Command, " ")), func() error {
+		ok, err := e.st.playHook(ctx, e.names[req.ContainerID], purposeOf(req.Command))
 		if !ok {
 			res.ExitCode = 3
 		}
@@ -105,8 +105,8 @@ func purposeOf(command []string) runtime.Purpose {
 type getter struct{ st *story }
 
 func (g getter) Get(ctx context.Context, url string, header http.Header) error {
-	return g.st.tap.call("GET", fmt.Sprintf("%s %v", url, header), func() error {
-		ok, err := g.st.play(ctx, "http", runtime.PreStopHook)
+	return g.st.tap.recordCall("GET", fmt.Sprintf("%s %v", url, header), func() error {
+		ok, err := g.st.playHook(ctx, "http", runtime.PreStopHook)
 		if err == nil && !ok {
 			err = errors.New("a secret")
 		}
@@ -114,13 +114,13 @@ func (g getter) Get(ctx context.Context, url string, header http.Header) error {
 	})
 }
 
-// script is the command hook.
-func (st *story) script(d *datadriven.TestData) {
+// setHookScript performs the command hook.
+func (st *story) setHookScript(d *datadriven.TestData) {
 	var script hookScript
 	for _, arg := range d.CmdArgs[2:] {
 		switch arg.Key {
 		case "takes":
-			script.takes = st.duration(arg.Vals[0])
+			script.takes = st.parseDuration(arg.Vals[0])
 		case "fail":
 			script.fail = true
 		case "hang":
@@ -133,20 +133,20 @@ func (st *story) script(d *datadriven.TestData) {
 	st.hooks[d.CmdArgs[0].Key+" "+string(purpose)] = script
 }
 
-func lifecycle(c *v1.Container) *v1.Lifecycle {
+func ensureLifecycle(c *v1.Container) *v1.Lifecycle {
 	if c.Lifecycle == nil {
 		c.Lifecycle = &v1.Lifecycle{}
 	}
 	return c.Lifecycle
 }
 
-// handler reads exec WORD..., sleep SECONDS, tcp, http PORT PATH [SCHEME [HOST]].
-func (st *story) handler(f []string) *v1.LifecycleHandler {
+// parseHandler reads exec WORD..., sleep SECONDS, tcp, http PORT PATH [SCHEME [HOST]].
+func (st *story) parseHandler(f []string) *v1.LifecycleHandler {
 	switch f[0] {
 	case "exec":
 		return &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: f[1:]}}
 	case "sleep":
-		return &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: *st.number(f[1])}}
+		return &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: *st.parseNumber(f[1])}}
 	case "tcp":
 		return &v1.LifecycleHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}}
 	case "http":
@@ -163,12 +163,12 @@ func (st *story) handler(f []string) *v1.LifecycleHandler {
 	return nil
 }
 
-// startRun brings all containers of the pod up without asking the syncer, as if an
-// agent before it had done so. One that is given to it is only created.
-func (st *story) begin(created ...string) {
+// createContainers starts all containers of the pod without the syncer, as if an earlier agent had started them. It
+// only creates the containers in created.
+func (st *story) createContainers(created ...string) {
 	ctx, clk := context.Background(), st.b.p.Clock()
 	rt := st.mem.WithClock(clk)
-	st.b.run(func() {
+	st.b.runCall(func() {
 		ref := runtime.PodRef{UID: st.pod.UID, Name: st.pod.Name, Namespace: st.pod.Namespace, Incarnation: 1}
 		sandbox, err := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref, Annotations: st.pod.Annotations})
 		require.NoError(st.t, err)

@@ -65,7 +65,7 @@ func (*fakeImages) StartContainer(context.Context, runtime.StartContainerRequest
 func syncImage(t *testing.T, rt *fakeImages, pod *v1.Pod) error {
 	t.Helper()
 	rt.Runtime = memory.New(memory.Config{})
-	syncer, _ := quiet(t, rt)
+	syncer, _ := newQuietSyncer(t, rt)
 	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 	return err
 }
@@ -190,10 +190,10 @@ func TestPull_IM5_Delays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("registry is down")
 		rt := &fakeImages{Runtime: memory.New(memory.Config{}), refuse: down}
-		syncer, _ := quiet(t, rt)
+		syncer, _ := newQuietSyncer(t, rt)
 		pod := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways })
 		sync := func() error {
-			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, rt))
+			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, rt))
 			return err
 		}
 		waits := func(d time.Duration) {
@@ -269,14 +269,14 @@ func TestPull_Secrets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rt := &guarded{Runtime: memory.New(memory.Config{})}
 			heard := new(told)
-			syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Objects, c.Recorder = tc.objects, heard })
+			syncer, _ := newQuietSyncer(t, rt, func(c *podsync.Config) { c.Objects, c.Recorder = tc.objects, heard })
 			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(func(p *v1.Pod) {
 				p.Spec.Containers[0].Image = "host.io/team/app:1"
 				p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "a"}, {Name: "b"}, {}}
 			}), nil, nil)
 			assert.Equal(t, tc.works, err == nil, "%v", err)
 			assert.Equal(t, tc.tried, rt.tried)
-			assert.Equal(t, tc.told, heard.of("FailedToRetrieveImagePullSecret"))
+			assert.Equal(t, tc.told, heard.messagesFor("FailedToRetrieveImagePullSecret"))
 		})
 	}
 }
@@ -297,7 +297,7 @@ func (l *told) Eventf(o k8sruntime.Object, kind, reason, format string, args ...
 	l.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 
-func (l *told) of(reason string) (messages []string) {
+func (l *told) messagesFor(reason string) (messages []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.list {
@@ -318,7 +318,7 @@ func TestPull_IM8_TimesAndSize(t *testing.T) {
 		require.NoError(t, err)
 		heard := new(told)
 		mem := memory.New(memory.Config{})
-		syncer, _ := quiet(t, faults.Wrap(mem, clock.RealClock{}), func(c *podsync.Config) { c.Recorder = heard })
+		syncer, _ := newQuietSyncer(t, faults.Wrap(mem, clock.RealClock{}), func(c *podsync.Config) { c.Recorder = heard })
 		done := make(chan error, 2)
 		for _, uid := range []types.UID{"u", "w"} {
 			go func() {
@@ -329,7 +329,7 @@ func TestPull_IM8_TimesAndSize(t *testing.T) {
 		}
 		require.NoError(t, <-done)
 		require.NoError(t, <-done)
-		messages := heard.of("Pulled")
+		messages := heard.messagesFor("Pulled")
 		slices.Sort(messages)
 		assert.Equal(t, []string{
 			`Successfully pulled image "img:1" in 3s (2s including waiting). Image size: 1048576 bytes.`,
@@ -346,17 +346,17 @@ type leases struct {
 	fail    error
 }
 
-func (r *leases) note() {
+func (r *leases) recordLease() {
 	r.seen = append(r.seen, r.manager.InUse(runtime.Image{Tags: []string{"img:1"}}))
 }
 
 func (r *leases) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	r.note()
+	r.recordLease()
 	return r.Runtime.PullImage(ctx, req)
 }
 
 func (r *leases) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
-	r.note()
+	r.recordLease()
 	if r.fail != nil {
 		return "", r.fail
 	}
@@ -364,7 +364,7 @@ func (r *leases) CreateContainer(ctx context.Context, req runtime.CreateContaine
 }
 
 func (r *leases) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	r.note()
+	r.recordLease()
 	return r.Runtime.StartContainer(ctx, req)
 }
 
@@ -377,7 +377,7 @@ func TestImage_LeasedUntilCreated(t *testing.T) {
 			var err error
 			rt.manager, err = images.New(images.Config{Images: rt})
 			require.NoError(t, err)
-			syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Images = rt.manager })
+			syncer, _ := newQuietSyncer(t, rt, func(c *podsync.Config) { c.Images = rt.manager })
 			_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(), nil, nil)
 			assert.ErrorIs(t, err, fail)
 			want := []bool{true, true, false}

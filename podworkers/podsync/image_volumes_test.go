@@ -44,11 +44,11 @@ func (m *making) PullImage(ctx context.Context, req runtime.PullImageRequest) (s
 
 func (m *making) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
 	m.created = append(m.created, req)
-	m.leased = m.look(ctx)
+	m.leased = m.leasedImages(ctx)
 	return m.Runtime.CreateContainer(ctx, req)
 }
 
-func (m *making) look(ctx context.Context) map[string]bool {
+func (m *making) leasedImages(ctx context.Context) map[string]bool {
 	leased := map[string]bool{}
 	list, _ := m.Runtime.ListImages(ctx)
 	for _, image := range list {
@@ -73,7 +73,7 @@ func TestVolumeImages_LeasedAndPulledForThePod(t *testing.T) {
 	var err error
 	m.manager, err = images.New(images.Config{Images: m})
 	require.NoError(t, err)
-	s, _ := quiet(t, m, func(c *podsync.Config) {
+	s, _ := newQuietSyncer(t, m, func(c *podsync.Config) {
 		c.Volumes, c.Images, c.Keyring = inmemory.New(inmemory.Config{}), m.manager, keys
 	})
 	_, err = s.SyncPod(t.Context(), podworkers.SyncPodUpdate, plainPod(withImageVolume), nil, nil)
@@ -89,7 +89,7 @@ func TestVolumeImages_LeasedAndPulledForThePod(t *testing.T) {
 	require.Len(t, m.created, 1)
 	assert.Equal(t, []runtime.Mount{{ContainerPath: "/data", Image: data.ID, ImageSubPath: "a", ReadOnly: true}}, m.created[0].Mounts)
 	assert.Equal(t, map[string]bool{"data:1": true, "img:1": true}, m.leased)
-	assert.Equal(t, map[string]bool{"data:1": false, "img:1": false}, m.look(t.Context()))
+	assert.Equal(t, map[string]bool{"data:1": false, "img:1": false}, m.leasedImages(t.Context()))
 }
 
 // A sync that ends while the image of a volume is pulled is cut short: that is no failure of the pull, and
@@ -99,7 +99,7 @@ func TestVolumeImages_CutShort(t *testing.T) {
 	var err error
 	m.manager, err = images.New(images.Config{Images: m})
 	require.NoError(t, err)
-	s, st := quiet(t, m, func(c *podsync.Config) { c.Volumes, c.Images = inmemory.New(inmemory.Config{}), m.manager })
+	s, st := newQuietSyncer(t, m, func(c *podsync.Config) { c.Volumes, c.Images = inmemory.New(inmemory.Config{}), m.manager })
 	ctx, cancel := context.WithCancel(t.Context())
 	m.pulling = cancel
 	pod := plainPod(withImageVolume)
@@ -110,7 +110,7 @@ func TestVolumeImages_CutShort(t *testing.T) {
 	assert.Empty(t, m.created)
 	status, _ := st.GetPodStatus(pod.UID)
 	assert.Equal(t, "ContainerCreating", status.ContainerStatuses[0].State.Waiting.Reason)
-	assert.Equal(t, map[string]bool{}, m.look(t.Context()))
+	assert.Equal(t, map[string]bool{}, m.leasedImages(t.Context()))
 }
 
 // A pod with an image volume is rejected where the runtime mounts no images, and one that mounts a part
@@ -126,9 +126,9 @@ func TestFeatures_ImageMounts(t *testing.T) {
 		{mounts{memory.New(memory.Config{}), runtime.ImageMountsUnknown}, nil},
 		{memory.New(memory.Config{}), nil},
 	} {
-		s, _ := quiet(t, c.rt, func(config *podsync.Config) { config.Volumes = inmemory.New(inmemory.Config{}) })
+		s, _ := newQuietSyncer(t, c.rt, func(config *podsync.Config) { config.Volumes = inmemory.New(inmemory.Config{}) })
 		rejected, _ := podsync.Unsupported(plainPod(withImageVolume), s.Features())
-		assert.Equal(t, c.want, fields(rejected))
+		assert.Equal(t, c.want, problemFields(rejected))
 	}
 }
 
@@ -148,7 +148,7 @@ func TestSyncPod_CS15_RecursiveReadOnly(t *testing.T) {
 		"unknown": v1.RecursiveReadOnlyDisabled, "panic": v1.RecursiveReadOnlyDisabled,
 	} {
 		rt := recursive{memory.New(memory.Config{}), map[string]bool{"": true, "runc-fast": true, "kata": false}}
-		syncer, store := quiet(t, rt, func(c *podsync.Config) {
+		syncer, store := newQuietSyncer(t, rt, func(c *podsync.Config) {
 			c.Volumes, c.Handlers = inmemory.New(inmemory.Config{}), map[string]string{"fast": "runc-fast"}
 			c.RuntimeClass = func(class string) (string, bool) {
 				if class == "panic" {

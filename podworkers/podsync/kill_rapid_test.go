@@ -34,39 +34,39 @@ type killed struct {
 func TestKill_I6_I7_I32_I33(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		k := &killed{story: newStory(t), rt: rt, ended: map[string]bool{}}
-		k.draw()
-		k.begin()
+		k.drawPod()
+		k.createContainers()
 		k.faultStops()
 		for range rapid.IntRange(0, 3).Draw(rt, "calls that are cut") {
-			k.terminate(rapid.IntRange(0, 40).Draw(rt, "cut"))
-			k.advance(rapid.IntRange(0, 5).Draw(rt, "pause"))
+			k.terminatePod(rapid.IntRange(0, 40).Draw(rt, "cut"))
+			k.advanceTime(rapid.IntRange(0, 5).Draw(rt, "pause"))
 		}
-		for i := 0; !k.terminate(-1); i++ {
+		for i := 0; !k.terminatePod(-1); i++ {
 			require.Less(t, i, 20, "it never ends:\n%s", k.out.String())
 		}
 		k.onceEach()
 	})
 }
 
-// draw makes a pod.
-func (k *killed) draw() {
+// drawPod draws a random pod.
+func (k *killed) drawPod() {
 	k.pod = &v1.Pod{}
 	k.pod.Name, k.pod.Namespace, k.pod.UID, k.pod.Annotations = "p", "ns", "u", map[string]string{}
 	for i := range rapid.IntRange(0, 3).Draw(k.rt, "sidecars") {
-		c := k.container(fmt.Sprintf("s%d", i))
+		c := k.drawContainer(fmt.Sprintf("s%d", i))
 		c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 		k.pod.Spec.InitContainers = append(k.pod.Spec.InitContainers, c)
 		k.sidecars = append(k.sidecars, c.Name)
 	}
 	for i := range rapid.IntRange(1, 3).Draw(k.rt, "mains") {
-		c := k.container(fmt.Sprintf("m%d", i))
+		c := k.drawContainer(fmt.Sprintf("m%d", i))
 		k.pod.Spec.Containers = append(k.pod.Spec.Containers, c)
 		k.mains = append(k.mains, c.Name)
 	}
 	k.pod.Spec.TerminationGracePeriodSeconds = new(int64(rapid.IntRange(0, 60).Draw(k.rt, "grace")))
 }
 
-func (k *killed) container(name string) v1.Container {
+func (k *killed) drawContainer(name string) v1.Container {
 	k.pod.Annotations["memory.podkeel.dev/"+name] = rapid.SampledFrom([]string{
 		"run=forever", "run=forever ignore-term", "run=7s exit=0",
 	}).Draw(k.rt, name+" script")
@@ -74,12 +74,12 @@ func (k *killed) container(name string) v1.Container {
 	hook := rapid.SampledFrom([]string{"none", "exec", "sleep"}).Draw(k.rt, name+" hook")
 	switch seconds := rapid.IntRange(0, 30).Draw(k.rt, name+" hook takes"); hook {
 	case "exec":
-		lifecycle(&c).PreStop = k.handler([]string{"exec", "bye"})
+		ensureLifecycle(&c).PreStop = k.parseHandler([]string{"exec", "bye"})
 		k.hooks[name+" "+string(runtime.PreStopHook)] = hookScript{
 			takes: time.Duration(seconds) * time.Second, fail: rapid.Bool().Draw(k.rt, name+" fails"), hang: seconds == 30,
 		}
 	case "sleep":
-		lifecycle(&c).PreStop = k.handler([]string{"sleep", fmt.Sprint(seconds)})
+		ensureLifecycle(&c).PreStop = k.parseHandler([]string{"sleep", fmt.Sprint(seconds)})
 	}
 	return c
 }
@@ -94,13 +94,13 @@ func (k *killed) faultStops() {
 	}
 }
 
-func (k *killed) advance(seconds int) {
+func (k *killed) advanceTime(seconds int) {
 	k.b.s.RunUntil(k.b.s.Now().Add(time.Duration(seconds) * time.Second))
 }
 
-// terminate makes one call, checks the rules, and reports whether the pod has stopped.
-func (k *killed) terminate(cut int) bool {
-	k.observe()
+// terminatePod makes one call, checks the rules, and reports whether the pod has stopped.
+func (k *killed) terminatePod(cut int) bool {
+	k.observePod()
 	for _, c := range k.last.Containers {
 		k.ended[c.Name] = k.ended[c.Name] || c.State == runtime.StateExited
 	}
@@ -125,7 +125,7 @@ func (k *killed) terminate(cut int) bool {
 	}
 	from := len(k.tap.calls)
 	var err error
-	hangs := k.b.run(func() { err = k.syncer.SyncTerminatingPod(ctx, k.pod, k.last, override, nil) }, at...)
+	hangs := k.b.runCall(func() { err = k.syncer.SyncTerminatingPod(ctx, k.pod, k.last, override, nil) }, at...)
 	require.False(k.rt, hangs)
 	k.keptGrace(k.tap.calls[from:])
 	k.keptOrder(k.tap.calls[from:])

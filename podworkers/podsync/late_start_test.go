@@ -33,17 +33,17 @@ func (s *stops) StopContainer(ctx context.Context, req runtime.StopContainerRequ
 func TestSyncTerminatingPod_TO3_StartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &stops{Runtime: memory.New(memory.Config{}), names: map[string]string{}}
-		syncer, _ := quiet(t, rt)
+		syncer, _ := newQuietSyncer(t, rt)
 		pod := plainPod(func(p *v1.Pod) {
 			p.Spec.TerminationGracePeriodSeconds = new(int64(10))
 			p.Spec.InitContainers = []v1.Container{{Name: "s", Image: "img:1", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 3}}}
 		})
 		for range 2 {
-			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, look(t, rt))
+			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, readPodStatus(t, rt))
 			require.NoError(t, err)
 		}
-		seen := look(t, rt)
+		seen := readPodStatus(t, rt)
 		for i := range seen.Containers {
 			c := &seen.Containers[i]
 			rt.names[c.ID] = c.Name

@@ -45,7 +45,7 @@ func TestSyncPod_CA1_I37_OlderSandboxes(t *testing.T) {
 		}
 	}
 	rt := &sandboxTap{Runtime: memory.New(memory.Config{})}
-	syncer, _ := quiet(t, rt)
+	syncer, _ := newQuietSyncer(t, rt)
 	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, plainPod(), nil, status())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"StopSandbox used", "RemoveSandbox late"}, rt.log)

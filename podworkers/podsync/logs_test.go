@@ -32,7 +32,7 @@ func (l *attemptLogs) NextAttempt(pod runtime.PodRef, container string) (uint32,
 func TestStart_KC2_Records(t *testing.T) {
 	logs := &attemptLogs{next: 7}
 	machine := memory.New(memory.Config{})
-	syncer, _ := quiet(t, machine, func(c *podsync.Config) { c.Logs = logs })
+	syncer, _ := newQuietSyncer(t, machine, func(c *podsync.Config) { c.Logs = logs })
 	pod := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"false"} })
 	for range 2 {
 		seen, err := machine.PodStatus(t.Context(), pod.UID)
@@ -56,7 +56,7 @@ func TestStart_KC2_Logs(t *testing.T) {
 		"broken": {attemptLogs{next: 7, err: errors.New("not a directory")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, err := requests(t, plainPod(), podsync.Config{Logs: &c.logs, LogRoot: "/logs"})
+			seen, err := recordRequests(t, plainPod(), podsync.Config{Logs: &c.logs, LogRoot: "/logs"})
 			require.NoError(t, err)
 			assert.Equal(t, []string{"ns/web/a"}, c.logs.asked)
 			assert.Equal(t, c.attempt, seen.container.Attempt)
@@ -75,11 +75,11 @@ func (l *fullLogs) SetUp(runtime.PodRef) error { return l.err }
 func TestSyncPod_SP8_Logs(t *testing.T) {
 	logs, heard, machine := &fullLogs{}, new(told), memory.New(memory.Config{})
 	logs.err = errors.New("file name too long")
-	syncer, _ := quiet(t, machine, func(c *podsync.Config) { c.Logs, c.Recorder = logs, heard })
+	syncer, _ := newQuietSyncer(t, machine, func(c *podsync.Config) { c.Logs, c.Recorder = logs, heard })
 	_, err := syncer.SyncPod(t.Context(), 0, plainPod(), nil, nil)
 	require.ErrorIs(t, err, logs.err)
-	assert.Equal(t, []string{"The directory for the logs of the pod cannot be made: file name too long"}, heard.of("FailedToMakePodDataDirectories"))
-	assert.Empty(t, look(t, machine).Sandboxes)
+	assert.Equal(t, []string{"The directory for the logs of the pod cannot be made: file name too long"}, heard.messagesFor("FailedToMakePodDataDirectories"))
+	assert.Empty(t, readPodStatus(t, machine).Sandboxes)
 }
 
 // linkedLogs note the links that they are to make, and fail.
@@ -97,7 +97,7 @@ func (l *linkedLogs) Link(pod runtime.PodRef, container, id string, attempt uint
 func TestStart_LinksLog(t *testing.T) {
 	logs := &linkedLogs{}
 	machine := memory.New(memory.Config{})
-	syncer, _ := quiet(t, machine, func(c *podsync.Config) { c.Logs = logs })
+	syncer, _ := newQuietSyncer(t, machine, func(c *podsync.Config) { c.Logs = logs })
 	pod := plainPod()
 	for range 2 {
 		seen, err := machine.PodStatus(t.Context(), pod.UID)
@@ -120,15 +120,15 @@ func (l *placedLogs) LogDir(pod runtime.PodRef) (string, error) {
 
 // A LogDirectory chooses the directory of a pod's logs. After its error no sandbox is created.
 func TestSandbox_LogDirectory(t *testing.T) {
-	seen, err := requests(t, plainPod(), podsync.Config{Logs: &placedLogs{dir: "/made"}, LogRoot: "/logs"})
+	seen, err := recordRequests(t, plainPod(), podsync.Config{Logs: &placedLogs{dir: "/made"}, LogRoot: "/logs"})
 	require.NoError(t, err)
 	assert.Equal(t, "/made/web", seen.sandbox.LogDir)
 	assert.Equal(t, "a/0.log", seen.container.LogPath)
-	seen, err = requests(t, plainPod(), podsync.Config{Logs: &attemptLogs{}, LogRoot: "/logs"})
+	seen, err = recordRequests(t, plainPod(), podsync.Config{Logs: &attemptLogs{}, LogRoot: "/logs"})
 	require.NoError(t, err)
 	assert.Equal(t, "/logs/ns_web_"+string(plainPod().UID), seen.sandbox.LogDir)
 	failed := &placedLogs{}
 	failed.err = errors.New("no such record")
-	_, err = requests(t, plainPod(), podsync.Config{Logs: failed, LogRoot: "/logs"})
+	_, err = recordRequests(t, plainPod(), podsync.Config{Logs: failed, LogRoot: "/logs"})
 	require.ErrorIs(t, err, failed.err)
 }

@@ -64,19 +64,19 @@ func newDying(t *testing.T) *dying {
 			StartedAt: time.Unix(1, 0), FinishedAt: time.Unix(2, 0), ExitCode: 1, Reason: "Error",
 		}},
 	}
-	d.restart()
+	d.restartAgent()
 	return d
 }
 
-// restart is what an agent does that was started again.
-func (d *dying) restart() {
+// restartAgent replaces the syncer as after a restart of the agent.
+func (d *dying) restartAgent() {
 	var err error
 	d.syncer, err = podsync.New(podsync.Config{Runtime: d.rt, Status: d.store, Files: d.files})
 	require.NoError(d.t, err)
 }
 
-// message syncs and returns the published termination message.
-func (d *dying) message() string {
+// publishedMessage syncs and returns the published termination message.
+func (d *dying) publishedMessage() string {
 	d.t.Helper()
 	_, err := d.syncer.SyncPod(context.Background(), 0, d.pod, nil, d.status)
 	require.NoError(d.t, err)
@@ -85,7 +85,9 @@ func (d *dying) message() string {
 	return status.ContainerStatuses[0].State.Terminated.Message
 }
 
-func (d *dying) writes(text string, err error) { d.files.WriteTerminationLog("u", "a", 2, text, err) }
+func (d *dying) writeMessage(text string, err error) {
+	d.files.WriteTerminationLog("u", "a", 2, text, err)
+}
 
 func (d *dying) fallsBack() *dying {
 	d.pod.Spec.Containers[0].TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
@@ -95,34 +97,34 @@ func (d *dying) fallsBack() *dying {
 func TestMessage_KC9_File(t *testing.T) {
 	d := newDying(t)
 	d.rt.log = "from the log"
-	assert.Empty(t, d.message(), "a missing file has no message, and the policy does not use the log")
+	assert.Empty(t, d.publishedMessage(), "a missing file has no message, and the policy does not use the log")
 	assert.Empty(t, d.rt.reads)
 
 	d = newDying(t)
-	d.writes("out of cheese", nil)
-	assert.Equal(t, "out of cheese", d.message())
+	d.writeMessage("out of cheese", nil)
+	assert.Equal(t, "out of cheese", d.publishedMessage())
 	assert.Empty(t, d.status.Containers[0].Message, "the status belongs to others, too")
-	d.writes("too late", nil)
-	assert.Equal(t, "out of cheese", d.message(), "read once")
-	d.restart()
-	assert.Equal(t, "too late", d.message(), "and again by the next agent")
+	d.writeMessage("too late", nil)
+	assert.Equal(t, "out of cheese", d.publishedMessage(), "read once")
+	d.restartAgent()
+	assert.Equal(t, "too late", d.publishedMessage(), "and again by the next agent")
 }
 
 func TestMessage_KC9_AppendedToTheRuntimes(t *testing.T) {
 	d := newDying(t)
 	d.status.Containers[0].Message = "killed"
-	d.writes("out of cheese", nil)
-	assert.Equal(t, "killed: out of cheese", d.message())
-	assert.Equal(t, "killed: out of cheese", d.message(), "once")
+	d.writeMessage("out of cheese", nil)
+	assert.Equal(t, "killed: out of cheese", d.publishedMessage())
+	assert.Equal(t, "killed: out of cheese", d.publishedMessage(), "once")
 }
 
 func TestMessage_KC9_FileBounds(t *testing.T) {
 	d := newDying(t)
-	d.writes("x"+strings.Repeat("é", 2048), nil)
-	assert.Equal(t, strings.Repeat("é", 2048), d.message())
+	d.writeMessage("x"+strings.Repeat("é", 2048), nil)
+	assert.Equal(t, strings.Repeat("é", 2048), d.publishedMessage())
 	d = newDying(t)
-	d.writes(strings.Repeat("é", 2048)+"x", nil)
-	got := d.message()
+	d.writeMessage(strings.Repeat("é", 2048)+"x", nil)
+	got := d.publishedMessage()
 	assert.True(t, utf8.ValidString(got), "cut in the middle of a letter")
 	assert.Equal(t, strings.Repeat("é", 2047)+"x", got)
 }
@@ -130,16 +132,16 @@ func TestMessage_KC9_FileBounds(t *testing.T) {
 func TestMessage_KC9_Log(t *testing.T) {
 	d := newDying(t).fallsBack()
 	d.rt.log = strings.Repeat("0123456789\n", 1000)
-	assert.Equal(t, d.rt.log[len(d.rt.log)-2048:], d.message())
+	assert.Equal(t, d.rt.log[len(d.rt.log)-2048:], d.publishedMessage())
 	assert.Equal(t, []runtime.ReadLogRequest{{ContainerID: "x", Tail: 80}}, d.rt.reads)
-	d.message()
+	d.publishedMessage()
 	assert.Len(t, d.rt.reads, 1, "read once")
 
 	for why, change := range map[string]func(*dying){
 		"it has succeeded":   func(d *dying) { d.status.Containers[0].ExitCode = 0 },
 		"it never ran":       func(d *dying) { d.status.Containers[0].Reason = "ContainerCannotRun" },
 		"another life's":     func(d *dying) { d.status.Containers[0].Incarnation = 7; d.pod.Spec.Containers[0].Name = "b" },
-		"its file says more": func(d *dying) { d.writes("x", nil) },
+		"its file says more": func(d *dying) { d.writeMessage("x", nil) },
 	} {
 		d := newDying(t).fallsBack()
 		d.rt.log = "log"
@@ -152,16 +154,16 @@ func TestMessage_KC9_Log(t *testing.T) {
 
 func TestMessage_KC9_Errors(t *testing.T) {
 	d := newDying(t)
-	d.writes("", errors.New("it is a FIFO"))
-	assert.Equal(t, "the termination message cannot be read: it is a FIFO", d.message())
-	d.writes("found", nil)
-	assert.Equal(t, "found", d.message(), "an error is not the last word")
+	d.writeMessage("", errors.New("it is a FIFO"))
+	assert.Equal(t, "the termination message cannot be read: it is a FIFO", d.publishedMessage())
+	d.writeMessage("found", nil)
+	assert.Equal(t, "found", d.publishedMessage(), "an error is not the last word")
 
 	d = newDying(t).fallsBack()
 	d.rt.err = errors.New("disk on fire")
-	assert.Equal(t, "the termination message cannot be read: log: disk on fire", d.message())
+	assert.Equal(t, "the termination message cannot be read: log: disk on fire", d.publishedMessage())
 	d.rt.err = runtime.ErrNotFound
-	assert.Empty(t, d.message(), "a log that is gone says nothing")
+	assert.Empty(t, d.publishedMessage(), "a log that is gone says nothing")
 }
 
 // A file that the container mounts over the termination log is not read.
@@ -171,7 +173,7 @@ func TestMessage_KC8_Mount(t *testing.T) {
 		p.Spec.Containers[0].TerminationMessagePath = "dev/last//words"
 	})
 	cfg := podsync.Config{Files: inmemory.New(inmemory.Config{}), HostIPs: []string{"192.0.2.1"}}
-	seen, err := requests(t, pod, cfg)
+	seen, err := recordRequests(t, pod, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, []runtime.Mount{
 		{ContainerPath: "/etc/hosts", HostPath: "/inmemory/pods/u/etc-hosts"},
@@ -180,7 +182,7 @@ func TestMessage_KC8_Mount(t *testing.T) {
 
 	pod.Spec.Containers[0].TerminationMessagePath = ""
 	pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/etc/hosts/"}, {Name: "v", MountPath: "/x"}}
-	seen, err = requests(t, pod, cfg)
+	seen, err = recordRequests(t, pod, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, []runtime.Mount{{ContainerPath: "/dev/termination-log", HostPath: "/inmemory/pods/u/containers/a/0"}}, seen.container.Mounts)
 }

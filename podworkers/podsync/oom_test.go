@@ -62,7 +62,7 @@ func newOOMScene(t *testing.T) *oomScene {
 	s.setPodCounters(-1, 0)
 	s.setContainer("a", runtime.StateRunning, 0, "")
 	s.setContainer("b", runtime.StateRunning, 0, "")
-	s.restart()
+	s.restartAgent()
 	return s
 }
 
@@ -91,8 +91,8 @@ func (s *oomScene) setContainer(name string, state runtime.State, code int32, re
 	s.status = next
 }
 
-// restart replaces the syncer as after a restart of the agent.
-func (s *oomScene) restart() {
+// restartAgent replaces the syncer as after a restart of the agent.
+func (s *oomScene) restartAgent() {
 	syncer, err := podsync.New(podsync.Config{Runtime: s.rt, Status: s.store, Cgroups: s.cgroups, Hooks: podsync.Hooks{
 		OOMKilled: func(r podsync.OOMReport) {
 			s.reports = append(s.reports, fmt.Sprintf("%s %s lost %d, limit %q", r.UID, r.Container, r.Kills, r.Limit))
@@ -102,8 +102,8 @@ func (s *oomScene) restart() {
 	s.syncer = syncer
 }
 
-// sync runs SyncPod and returns the reports of the hook.
-func (s *oomScene) sync() []string {
+// syncPod runs SyncPod and returns the reports of the hook.
+func (s *oomScene) syncPod() []string {
 	s.t.Helper()
 	s.reports = nil
 	_, err := s.syncer.SyncPod(s.t.Context(), podworkers.SyncPodUpdate, s.pod, nil, s.status)
@@ -111,8 +111,8 @@ func (s *oomScene) sync() []string {
 	return s.reports
 }
 
-// exit returns reason and message of the published exit of a container.
-func (s *oomScene) exit(name string) (reason, message string) {
+// publishedExit returns reason and message of the published exit of a container.
+func (s *oomScene) publishedExit(name string) (reason, message string) {
 	s.t.Helper()
 	for _, c := range s.store.statuses["u"].ContainerStatuses {
 		if c.Name == name {
@@ -128,23 +128,23 @@ func (s *oomScene) exit(name string) (reason, message string) {
 // The hook and the message blame only the container that was killed. The reason in the status does not change.
 func TestOOM_OM4_OM7_OnlyTheVictim(t *testing.T) {
 	s := newOOMScene(t)
-	assert.Empty(t, s.sync())
+	assert.Empty(t, s.syncPod())
 	assert.Equal(t, 1, s.cgroups.reads)
 
 	s.setPodCounters(-1, 4)
 	s.cgroups.counters.Containers = map[string]plan.OOMCounters{"b": {Kills: podresources.Finite(0), LimitReached: podresources.Finite(0)}}
 	s.setContainer("a", runtime.StateExited, 137, "OOMKilled")
-	assert.Equal(t, []string{`u a lost 0, limit "pod"`}, s.sync())
-	assert.Empty(t, s.sync(), "the report is not repeated")
+	assert.Equal(t, []string{`u a lost 0, limit "pod"`}, s.syncPod())
+	assert.Empty(t, s.syncPod(), "the report is not repeated")
 	assert.Equal(t, 2, s.cgroups.reads, "the counters are read when a container has exited")
 
 	s.cgroups.counters.Containers = nil
 	s.setContainer("b", runtime.StateExited, 7, "OOMKilled")
-	assert.Empty(t, s.sync())
-	reason, message := s.exit("a")
+	assert.Empty(t, s.syncPod())
+	reason, message := s.publishedExit("a")
 	assert.Equal(t, "OOMKilled", reason)
 	assert.Equal(t, "the kernel killed processes of the container, because the memory limit of the pod was reached", message)
-	reason, message = s.exit("b")
+	reason, message = s.publishedExit("b")
 	assert.Equal(t, "OOMKilled", reason)
 	assert.Empty(t, message)
 }
@@ -153,19 +153,19 @@ func TestOOM_OM4_OM7_OnlyTheVictim(t *testing.T) {
 // reason of the runtime, and later its exit with code 0 has the sum in the message before the container's own message.
 func TestOOM_OM3_ChildKilled(t *testing.T) {
 	s := newOOMScene(t)
-	s.sync()
+	s.syncPod()
 	counters := plan.OOMCounters{Kills: podresources.Finite(1), LimitReached: podresources.Finite(3)}
 	s.cgroups.counters.Containers = map[string]plan.OOMCounters{"a": counters}
 	s.setContainer("a", runtime.StateRunning, 0, "OOMKilled")
-	assert.Equal(t, []string{`u a lost 1, limit "container"`}, s.sync())
-	assert.Empty(t, s.sync())
+	assert.Equal(t, []string{`u a lost 1, limit "container"`}, s.syncPod())
+	assert.Empty(t, s.syncPod())
 
 	s.setContainer("a", runtime.StateExited, 0, "OOMKilled")
 	s.status.Containers[1].Message = "of the runtime"
 	counters = plan.OOMCounters{Kills: podresources.Finite(3), LimitReached: podresources.Finite(9)}
 	s.cgroups.counters.Containers = map[string]plan.OOMCounters{"a": counters}
-	assert.Equal(t, []string{`u a lost 2, limit "container"`}, s.sync())
-	_, message := s.exit("a")
+	assert.Equal(t, []string{`u a lost 2, limit "container"`}, s.syncPod())
+	_, message := s.publishedExit("a")
 	assert.Equal(t, "of the runtime: the kernel killed 3 processes of the container, because the memory limit of the container was reached", message)
 }
 
@@ -174,43 +174,43 @@ func TestOOM_OM3_ChildKilled(t *testing.T) {
 func TestOOM_OM5_XB28_RemovedCgroup(t *testing.T) {
 	s := newOOMScene(t)
 	s.setPodCounters(0, 0)
-	s.sync()
+	s.syncPod()
 	s.setPodCounters(1, 0)
 	s.cgroups.counters.Containers = map[string]plan.OOMCounters{"b": {Kills: podresources.Finite(0)}}
 	s.setContainer("a", runtime.StateExited, 0, "Completed")
-	assert.Equal(t, []string{`u a lost 1, limit "container"`}, s.sync())
-	_, message := s.exit("a")
+	assert.Equal(t, []string{`u a lost 1, limit "container"`}, s.syncPod())
+	_, message := s.publishedExit("a")
 	assert.Equal(t, "the kernel killed 1 process of the container, because the memory limit of the container was reached", message)
 }
 
 // OM-5: an agent that has restarted keeps the text that was published, and reports nothing again.
 func TestOOM_OM5_Restart(t *testing.T) {
 	s := newOOMScene(t)
-	s.sync()
+	s.syncPod()
 	s.setPodCounters(-1, 4)
 	s.setContainer("a", runtime.StateExited, 137, "OOMKilled")
-	s.sync()
-	_, before := s.exit("a")
+	s.syncPod()
+	_, before := s.publishedExit("a")
 	assert.NotEmpty(t, before)
-	s.restart()
-	assert.Empty(t, s.sync())
-	_, after := s.exit("a")
+	s.restartAgent()
+	assert.Empty(t, s.syncPod())
+	_, after := s.publishedExit("a")
 	assert.Equal(t, before, after)
 }
 
 // OM-5: after an error, and after a panic, the next pass reads the counters again. Until then the pod is not stable.
 func TestOOM_OM5_ReadAgain(t *testing.T) {
 	s := newOOMScene(t)
-	s.sync()
+	s.syncPod()
 	s.setPodCounters(-1, 4)
 	s.setContainer("a", runtime.StateExited, 137, "OOMKilled")
 	s.cgroups.readErr = errors.New("broken")
-	assert.Empty(t, s.sync())
+	assert.Empty(t, s.syncPod())
 	s.cgroups.panics = true
-	assert.Empty(t, s.sync())
+	assert.Empty(t, s.syncPod())
 	assert.False(t, s.syncer.IsStable(t.Context(), s.pod, s.status))
 	s.cgroups.readErr, s.cgroups.panics = nil, false
-	assert.Equal(t, []string{`u a lost 0, limit "pod"`}, s.sync())
+	assert.Equal(t, []string{`u a lost 0, limit "pod"`}, s.syncPod())
 }
 
 // reasonRuntime gives the reason OOMKilled to each container that was killed by SIGKILL, as containerd does after the limit
@@ -236,15 +236,15 @@ func TestOOM_OM12_StoppedByTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newOOMScene(t)
 		s.rt = reasonRuntime{s.rt}
-		s.restart()
+		s.restartAgent()
 		s.pod.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=forever ignore-term", memory.AnnotationPrefix + "b": "run=forever"}
-		s.status = look(t, s.rt)
-		s.sync()
-		s.status = look(t, s.rt)
+		s.status = readPodStatus(t, s.rt)
+		s.syncPod()
+		s.status = readPodStatus(t, s.rt)
 		require.Len(t, s.status.Containers, 2)
 		s.setPodCounters(-1, 4)
 		require.NoError(t, s.syncer.SyncTerminatingPod(t.Context(), s.pod, s.status, new(int64(0)), nil))
-		reason, _ := s.exit("a")
+		reason, _ := s.publishedExit("a")
 		assert.Equal(t, "OOMKilled", reason)
 		assert.Empty(t, s.reports)
 		assert.Equal(t, 3, s.cgroups.reads, "in the first pass, before the stops, and after the exits")
@@ -268,12 +268,12 @@ func TestOOM_OM5_ReadBeforeStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newOOMScene(t)
 		s.rt = cgroupRemover{s.rt, func() { s.cgroups.counters.Containers = nil }}
-		s.restart()
+		s.restartAgent()
 		s.pod.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=forever", memory.AnnotationPrefix + "b": "run=forever"}
-		s.status = look(t, s.rt)
-		s.sync()
-		s.status = look(t, s.rt)
-		s.sync()
+		s.status = readPodStatus(t, s.rt)
+		s.syncPod()
+		s.status = readPodStatus(t, s.rt)
+		s.syncPod()
 		require.Len(t, s.status.Containers, 2)
 		var a string
 		for _, c := range s.status.Containers {
@@ -284,9 +284,9 @@ func TestOOM_OM5_ReadBeforeStop(t *testing.T) {
 		s.cgroups.counters.Containers = map[string]plan.OOMCounters{a: {Kills: podresources.Finite(1), LimitReached: podresources.Finite(2)}}
 		require.NoError(t, s.syncer.SyncTerminatingPod(t.Context(), s.pod, s.status, nil, nil))
 		assert.Equal(t, []string{`u a lost 1, limit "container"`}, s.reports)
-		s.status = look(t, s.rt)
+		s.status = readPodStatus(t, s.rt)
 		require.NoError(t, s.syncer.SyncTerminatedPod(t.Context(), s.pod, s.status))
-		_, message := s.exit("a")
+		_, message := s.publishedExit("a")
 		assert.Equal(t, "the kernel killed 1 process of the container, because the memory limit of the container was reached", message)
 	})
 }
@@ -294,10 +294,10 @@ func TestOOM_OM5_ReadBeforeStop(t *testing.T) {
 // OM-5: a container of a former pod with the same UID is not reported.
 func TestOOM_OM5_FormerPod(t *testing.T) {
 	s := newOOMScene(t)
-	s.sync()
+	s.syncPod()
 	s.setPodCounters(-1, 4)
 	s.setContainer("b", runtime.StateExited, 137, "OOMKilled")
 	s.status.Containers[1].Incarnation = 0
-	assert.Empty(t, s.sync())
+	assert.Empty(t, s.syncPod())
 	assert.Equal(t, 1, s.cgroups.reads)
 }

@@ -39,7 +39,7 @@ func (c *cgroupWithValues) ReadPodValues(types.UID) (values podresources.PodValu
 func TestSyncPod_RZ51_ResourcesOfCgroup(t *testing.T) {
 	rec := &cgroupWithValues{recordedCgroups: &recordedCgroups{Runtime: memory.New(memory.Config{})}}
 	var log strings.Builder
-	syncer, store := quiet(t, rec, func(c *podsync.Config) { c.Cgroups, c.Log = rec, slog.New(slog.NewTextHandler(&log, nil)) })
+	syncer, store := newQuietSyncer(t, rec, func(c *podsync.Config) { c.Cgroups, c.Log = rec, slog.New(slog.NewTextHandler(&log, nil)) })
 	sync := func(limit string) string {
 		pod := plainPod(func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: resource.MustParse("10Mi")}
@@ -52,7 +52,7 @@ func TestSyncPod_RZ51_ResourcesOfCgroup(t *testing.T) {
 				rec.values = &values
 			}
 		}
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, look(t, rec))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, readPodStatus(t, rec))
 		if rec.limitErr == nil {
 			require.NoError(t, err)
 		}

@@ -36,8 +36,8 @@ func TestPostStart_4_19_RunsAndHasNotStarted(t *testing.T) {
 		assert.Empty(t, probes.ids)
 	}}
 	sync := func(at ...due) {
-		st.observe()
-		st.b.run(func() { _, err = st.invoke(context.Background(), "sync", nil, nil) }, at...)
+		st.observePod()
+		st.b.runCall(func() { _, err = st.invokeSyncer(context.Background(), "sync", nil, nil) }, at...)
 		assert.NoError(t, err)
 	}
 	sync(during)

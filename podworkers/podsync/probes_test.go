@@ -23,12 +23,12 @@ type saidProbes struct {
 	failed string // the container that has failed its liveness probe
 }
 
-func (p *saidProbes) say(format string, args ...any) {
+func (p *saidProbes) addLine(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }
 
-// take returns the calls since the last take.
-func (p *saidProbes) take() []string {
+// takeLines returns the calls since the last take.
+func (p *saidProbes) takeLines() []string {
 	log := p.log
 	p.log = nil
 	return log
@@ -36,11 +36,11 @@ func (p *saidProbes) take() []string {
 
 func (p *saidProbes) AddPod(pod *v1.Pod) {
 	p.added = pod
-	p.say("AddPod")
+	p.addLine("AddPod")
 }
 
 func (p *saidProbes) UpdatePodStatus(_ *v1.Pod, status *v1.PodStatus) {
-	p.say("UpdatePodStatus")
+	p.addLine("UpdatePodStatus")
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			list[i].Ready = p.ready
@@ -49,15 +49,15 @@ func (p *saidProbes) UpdatePodStatus(_ *v1.Pod, status *v1.PodStatus) {
 }
 
 func (p *saidProbes) ObserveStatus(_ types.UID, status *v1.PodStatus) {
-	p.say("ObserveStatus %s %s", status.Phase, brief(status.ContainerStatuses[0].State))
+	p.addLine("ObserveStatus %s %s", status.Phase, briefState(status.ContainerStatuses[0].State))
 }
 
 func (p *saidProbes) Failed(_ types.UID, id string) (liveness, startup bool) {
 	return p.failed != "" && strings.HasSuffix(id, p.failed), false
 }
 func (p *saidProbes) Started(types.UID, string) bool   { return true }
-func (p *saidProbes) StopLivenessAndStartup(types.UID) { p.say("StopLivenessAndStartup") }
-func (p *saidProbes) RemovePod(types.UID)              { p.say("RemovePod") }
+func (p *saidProbes) StopLivenessAndStartup(types.UID) { p.addLine("StopLivenessAndStartup") }
+func (p *saidProbes) RemovePod(types.UID)              { p.addLine("RemovePod") }
 
 // probedPod returns a pod with probes whose commands refer to a variable.
 func probedPod() *v1.Pod {
@@ -78,8 +78,8 @@ func probedPod() *v1.Pod {
 // newProbed is a machine, and an agent with a prober, which write down what they do.
 func newProbed(t *testing.T) (*memory.Runtime, *podsync.Syncer, *store, *saidProbes) {
 	mem, probes := memory.New(memory.Config{}), &saidProbes{}
-	syncer, st := quiet(t, mem, func(c *podsync.Config) { c.Probes = probes })
-	st.write = func(line string) { probes.say("%s", line) }
+	syncer, st := newQuietSyncer(t, mem, func(c *podsync.Config) { c.Probes = probes })
+	st.write = func(line string) { probes.addLine("%s", line) }
 	return mem, syncer, st, probes
 }
 
@@ -89,9 +89,9 @@ func TestSyncer_PR4_PR8_SP15_Prober(t *testing.T) {
 	mem, syncer, _, probes := newProbed(t)
 	pod := probedPod()
 	sync := func() []string {
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
-		return probes.take()
+		return probes.takeLines()
 	}
 	assert.Equal(t, []string{
 		"AddPod", "UpdatePodStatus", "status Pending s=Waiting(PodInitializing) a=Waiting(PodInitializing)",
@@ -102,16 +102,16 @@ func TestSyncer_PR4_PR8_SP15_Prober(t *testing.T) {
 		"AddPod", "UpdatePodStatus", "status Running s=Running a=Running", "ObserveStatus Running Running",
 	}, sync())
 
-	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), nil, nil))
 	assert.Equal(t, []string{
 		"UpdatePodStatus", "status Running s=Running a=Running", "ObserveStatus Running Running",
 		"StopLivenessAndStartup", "RemovePod",
 		"UpdatePodStatus", "status Failed s=Terminated(143) a=Terminated(143)",
-	}, probes.take())
-	require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)))
+	}, probes.takeLines())
+	require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, readPodStatus(t, mem)))
 	assert.Equal(t, []string{
 		"RemovePod", "UpdatePodStatus", "status Failed s=Terminated(143) a=Terminated(143)", "status finished",
-	}, probes.take())
+	}, probes.takeLines())
 }
 
 // PR-5: a restarted agent passes the published status to the prober, once and before it adds the pod.
@@ -119,20 +119,20 @@ func TestSyncPod_PR5_AgentRestart(t *testing.T) {
 	mem, before, st, _ := newProbed(t)
 	pod := probedPod()
 	for range 3 {
-		_, err := before.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		_, err := before.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
 	}
 	probes := &saidProbes{}
-	st.write = func(line string) { probes.say("%s", line) }
+	st.write = func(line string) { probes.addLine("%s", line) }
 	after, err := podsync.New(podsync.Config{Runtime: mem, Status: st, Probes: probes})
 	require.NoError(t, err)
 	for _, want := range [][]string{
 		{"ObserveStatus Running Running", "AddPod", "UpdatePodStatus", "status Running s=Running a=Running", "ObserveStatus Running Running"},
 		{"AddPod", "UpdatePodStatus", "status Running s=Running a=Running", "ObserveStatus Running Running"},
 	} {
-		_, err := after.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		_, err := after.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
-		assert.Equal(t, want, probes.take())
+		assert.Equal(t, want, probes.takeLines())
 	}
 }
 
@@ -141,7 +141,7 @@ func TestSyncPod_PH13_ConditionsFollowProbes(t *testing.T) {
 	mem, syncer, st, probes := newProbed(t)
 	for _, probes.ready = range []bool{false, true, false} {
 		for range 3 {
-			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, probedPod(), nil, look(t, mem))
+			_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, probedPod(), nil, readPodStatus(t, mem))
 			require.NoError(t, err)
 		}
 		status := st.statuses["u"]
@@ -161,7 +161,7 @@ func TestSyncPod_PH13_ConditionsFollowProbes(t *testing.T) {
 func TestSyncPod_ProbeCommandsExpanded(t *testing.T) {
 	mem, syncer, _, probes := newProbed(t)
 	pod := probedPod()
-	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ask", "sidecar"}, probes.added.Spec.InitContainers[0].StartupProbe.Exec.Command)
 	assert.Equal(t, []string{"ask", "main"}, probes.added.Spec.Containers[0].LivenessProbe.Exec.Command)
@@ -173,15 +173,15 @@ func TestSyncPod_ProbeCommandsExpanded(t *testing.T) {
 func TestSyncPod_CA19_LivenessFailed(t *testing.T) {
 	mem, syncer, _, probes := newProbed(t)
 	sync := func() {
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, probedPod(), nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, probedPod(), nil, readPodStatus(t, mem))
 		require.NoError(t, err)
 	}
 	sync()
 	sync()
-	first := look(t, mem).Containers
+	first := readPodStatus(t, mem).Containers
 	require.Len(t, first, 2)
 	sync()
-	require.Equal(t, first, look(t, mem).Containers)
+	require.Equal(t, first, readPodStatus(t, mem).Containers)
 	for i := range first {
 		if first[i].Name == "a" {
 			probes.failed = first[i].ID
@@ -189,7 +189,7 @@ func TestSyncPod_CA19_LivenessFailed(t *testing.T) {
 	}
 	sync()
 	var have []string
-	for _, c := range look(t, mem).Containers {
+	for _, c := range readPodStatus(t, mem).Containers {
 		have = append(have, fmt.Sprintf("%s/%d %s", c.Name, c.Attempt, c.State))
 	}
 	assert.ElementsMatch(t, []string{"s/0 running", "a/0 exited", "a/1 running"}, have)

@@ -17,20 +17,20 @@ import (
 // attempt cannot be made at once.
 func TestSyncPod_PH6_SandboxReplaced(t *testing.T) {
 	rt := memory.New(memory.Config{})
-	syncer, st := quiet(t, rt)
+	syncer, st := newQuietSyncer(t, rt)
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.RestartPolicy = v1.RestartPolicyOnFailure
 		p.Annotations = map[string]string{"memory.podkeel.dev/a": "run=forever exit=0"}
 	})
 	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 	require.NoError(t, err)
-	seen := look(t, rt)
+	seen := readPodStatus(t, rt)
 	seen.Sandboxes[0].IPs = nil // It has lost its address.
 	rt.FailPulls("img:1", runtime.ErrRegistryUnavailable)
 	ended, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, seen)
 	require.Error(t, err, "the image is gone")
 	assert.False(t, ended)
-	ended, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, rt))
+	ended, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, rt))
 	assert.False(t, ended)
 	status, _ := st.GetPodStatus("u")
 	assert.Equal(t, v1.PodRunning, status.Phase)

@@ -20,9 +20,9 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// requests syncs a pod once and returns what the runtime was asked for, with
+// recordRequests syncs a pod once and returns what the runtime was asked for, with
 // the error of the sync.
-func requests(t *testing.T, pod *v1.Pod, cfg podsync.Config) (*tap, error) {
+func recordRequests(t *testing.T, pod *v1.Pod, cfg podsync.Config) (*tap, error) {
 	t.Helper()
 	write := func(string) {}
 	seen := &tap{Runtime: memory.New(memory.Config{}), now: time.Now, write: write, names: map[string]string{}}
@@ -57,7 +57,7 @@ func TestSandboxRequest(t *testing.T) {
 		}
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8080}, {ContainerPort: 81}}
 	})
-	seen, err := requests(t, pod, podsync.Config{LogRoot: "/var/log/pods"})
+	seen, err := recordRequests(t, pod, podsync.Config{LogRoot: "/var/log/pods"})
 	require.NoError(t, err)
 	req := seen.sandbox
 	assert.Equal(t, runtime.PodRef{UID: "u", Name: "web", Namespace: "ns", Incarnation: 1}, req.Pod)
@@ -77,7 +77,7 @@ func TestSandboxRequest(t *testing.T) {
 }
 
 func TestSandboxRequest_HostNetwork(t *testing.T) {
-	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+	seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 		p.Spec.HostNetwork = true
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}), podsync.Config{})
@@ -92,7 +92,7 @@ func TestSandboxRequest_Ports(t *testing.T) {
 	init := func(name string, port int32) v1.Container {
 		return v1.Container{Name: name, Image: "img:1", Ports: []v1.ContainerPort{{ContainerPort: port, HostPort: port, HostIP: "192.0.2.1"}}}
 	}
-	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+	seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 		proxy := init("proxy", 53)
 		proxy.RestartPolicy, proxy.Ports[0].Protocol = new(v1.ContainerRestartPolicyAlways), v1.ProtocolUDP
 		p.Spec.InitContainers = []v1.Container{init("setup", 81), proxy}
@@ -106,7 +106,7 @@ func TestSandboxRequest_Ports(t *testing.T) {
 }
 
 func TestSandboxRequest_LongName(t *testing.T) {
-	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+	seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 		p.Name = "aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aaaaaaaaa-aa-aaa"
 	}), podsync.Config{})
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestSandboxRequest_LongName(t *testing.T) {
 }
 
 func TestContainerRequest(t *testing.T) {
-	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+	seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 		p.Annotations = map[string]string{"x": "y"}
 		c := &p.Spec.Containers[0]
 		c.Command, c.Args, c.WorkingDir = []string{"sh"}, []string{"-c", "true"}, "/tmp"
@@ -192,7 +192,7 @@ func TestResources(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, err := requests(t, plainPod(func(p *v1.Pod) {
+			seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 				p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: tc.requests, Limits: tc.limits}
 			}), podsync.Config{MemoryBytes: 4 * gi})
 			require.NoError(t, err)
@@ -202,7 +202,7 @@ func TestResources(t *testing.T) {
 }
 
 func TestSecurity_ContainerOverPod(t *testing.T) {
-	seen, err := requests(t, plainPod(func(p *v1.Pod) {
+	seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 		p.Spec.SecurityContext = &v1.PodSecurityContext{
 			RunAsUser: new(int64(1)), RunAsGroup: new(int64(2)), SupplementalGroups: []int64{3},
 			SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
@@ -231,7 +231,7 @@ func TestSecurity_ContainerOverPod(t *testing.T) {
 // container has no such limits.
 func TestSecurity_KernelIsHidden(t *testing.T) {
 	asked := func(own *v1.SecurityContext) runtime.Security {
-		seen, err := requests(t, plainPod(func(p *v1.Pod) { p.Spec.Containers[0].SecurityContext = own }), podsync.Config{})
+		seen, err := recordRequests(t, plainPod(func(p *v1.Pod) { p.Spec.Containers[0].SecurityContext = own }), podsync.Config{})
 		require.NoError(t, err)
 		return seen.container.Security
 	}
@@ -254,7 +254,7 @@ func TestSecurity_SeccompProfile(t *testing.T) {
 		return &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: &name}
 	}
 	ask := func(root, pods, own string) (*tap, error) {
-		return requests(t, plainPod(func(p *v1.Pod) {
+		return recordRequests(t, plainPod(func(p *v1.Pod) {
 			p.Spec.SecurityContext = &v1.PodSecurityContext{SeccompProfile: named(pods)}
 			p.Spec.Containers[0].SecurityContext = &v1.SecurityContext{SeccompProfile: named(own)}
 		}), podsync.Config{SeccompRoot: root})
@@ -289,7 +289,7 @@ func TestSecurity_KC7_NonRoot(t *testing.T) {
 		"image's":      {nil, "the image runs as root"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, err := requests(t, plainPod(func(p *v1.Pod) {
+			seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 				p.Spec.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: tc.user}
 			}), podsync.Config{})
 			if tc.want == "" {
@@ -322,7 +322,7 @@ func TestContainerRequest_SecretOfAnyBytes(t *testing.T) {
 		}}}}
 		p.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "s"}}}}
 	})
-	seen, err := requests(t, pod, podsync.Config{Objects: secretBytes{map[string][]byte{"key": {0xff, 0xfe, 'x'}, "other": {0x80}}}})
+	seen, err := recordRequests(t, pod, podsync.Config{Objects: secretBytes{map[string][]byte{"key": {0xff, 0xfe, 'x'}, "other": {0x80}}}})
 	require.NoError(t, err)
 	assert.Subset(t, seen.container.Env, []runtime.EnvVar{{Name: "KEY", Value: "\xff\xfex"}, {Name: "key", Value: "\xff\xfex"}, {Name: "other", Value: "\x80"}})
 }

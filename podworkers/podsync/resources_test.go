@@ -77,7 +77,7 @@ func TestPodResources(t *testing.T) {
 				p.Spec.Containers[0].Resources = test.container
 				p.Spec.Resources, p.Spec.Overhead = test.whole, test.overhead
 			})
-			seen, err := requests(t, pod, podsync.Config{MemoryBytes: 4 * gi})
+			seen, err := recordRequests(t, pod, podsync.Config{MemoryBytes: 4 * gi})
 			require.NoError(t, err)
 			assert.Equal(t, test.sandbox, seen.sandbox.Resources)
 			assert.Equal(t, test.inner, seen.container.Resources)
@@ -94,7 +94,7 @@ func TestResources_OfASidecar(t *testing.T) {
 		}}
 		p.Spec.Containers[0].Resources = cpuAndMemory("", "2Gi", "", "")
 	})
-	seen, err := requests(t, pod, podsync.Config{MemoryBytes: 4 << 30})
+	seen, err := recordRequests(t, pod, podsync.Config{MemoryBytes: 4 << 30})
 	require.NoError(t, err)
 	require.Equal(t, "s", seen.container.Name)
 	assert.Equal(t, 500, seen.container.Resources.OOMScoreAdj)

@@ -34,8 +34,8 @@ func TestResult_RS14_SP12(t *testing.T) {
 	}
 	call := func(verb string) []podsync.Result {
 		did = nil
-		st.observe()
-		st.b.run(func() { _, err = st.invoke(context.Background(), verb, nil, nil) })
+		st.observePod()
+		st.b.runCall(func() { _, err = st.invokeSyncer(context.Background(), verb, nil, nil) })
 		return did
 	}
 	results := call("sync")

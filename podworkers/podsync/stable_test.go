@@ -57,19 +57,19 @@ type stability struct {
 func newStability(t *testing.T, change ...func(*podsync.Config)) *stability {
 	w := &stability{t: t, mem: memory.New(memory.Config{}), store: &shown{store: &store{write: func(string) {}}}}
 	reads := func(c *podsync.Config) { c.Status = w.store }
-	w.syncer, _ = quiet(t, w.mem, append([]func(*podsync.Config){reads}, change...)...)
+	w.syncer, _ = newQuietSyncer(t, w.mem, append([]func(*podsync.Config){reads}, change...)...)
 	return w
 }
 
-// sync syncs a pod and reports whether it is stable with what the runtime shows then.
-func (w *stability) sync(pod *v1.Pod) bool {
-	_, err := w.syncer.SyncPod(w.t.Context(), podworkers.SyncPodSync, pod, nil, look(w.t, w.mem))
+// syncPod syncs a pod and reports whether it is stable with what the runtime shows then.
+func (w *stability) syncPod(pod *v1.Pod) bool {
+	_, err := w.syncer.SyncPod(w.t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(w.t, w.mem))
 	require.NoError(w.t, err)
-	return w.is(pod)
+	return w.isStable(pod)
 }
 
-func (w *stability) is(pod *v1.Pod) bool {
-	return w.syncer.IsStable(w.t.Context(), pod, look(w.t, w.mem))
+func (w *stability) isStable(pod *v1.Pod) bool {
+	return w.syncer.IsStable(w.t.Context(), pod, readPodStatus(w.t, w.mem))
 }
 
 // B-099: a pod is stable after a sync that found nothing to do, until one of these changes: the pod,
@@ -78,32 +78,32 @@ func TestIsStable_B099(t *testing.T) {
 	ips := []string{"192.0.2.1"}
 	w := newStability(t, func(c *podsync.Config) { c.NodeIPs = func() []string { return ips } })
 	pod := plainPod()
-	assert.False(t, w.is(pod), "it was never synced")
-	assert.False(t, w.sync(pod), "it was started")
-	assert.True(t, w.sync(pod))
-	assert.True(t, w.is(pod))
+	assert.False(t, w.isStable(pod), "it was never synced")
+	assert.False(t, w.syncPod(pod), "it was started")
+	assert.True(t, w.syncPod(pod))
+	assert.True(t, w.isStable(pod))
 
-	assert.False(t, w.is(plainPod()), "another form of the pod")
-	assert.True(t, w.is(pod))
+	assert.False(t, w.isStable(plainPod()), "another form of the pod")
+	assert.True(t, w.isStable(pod))
 	assert.False(t, w.syncer.IsStable(t.Context(), pod, nil), "nothing is known of it")
-	assert.False(t, w.syncer.IsStable(podworkers.WithIncarnation(t.Context(), 2), pod, look(t, w.mem)), "the next incarnation of its UID")
+	assert.False(t, w.syncer.IsStable(podworkers.WithIncarnation(t.Context(), 2), pod, readPodStatus(t, w.mem)), "the next incarnation of its UID")
 
 	ips = []string{"192.0.2.2"}
-	assert.False(t, w.is(pod), "another address of the node")
-	assert.True(t, w.sync(pod))
+	assert.False(t, w.isStable(pod), "another address of the node")
+	assert.True(t, w.syncPod(pod))
 	assert.Equal(t, "192.0.2.2", w.store.status.HostIP)
 
 	w.store.status = w.store.status.DeepCopy()
-	assert.False(t, w.is(pod), "another component has stored a status")
-	assert.True(t, w.sync(pod))
+	assert.False(t, w.isStable(pod), "another component has stored a status")
+	assert.True(t, w.syncPod(pod))
 	w.store.status = nil
-	assert.False(t, w.is(pod), "nothing is stored of it")
-	assert.True(t, w.sync(pod))
+	assert.False(t, w.isStable(pod), "nothing is stored of it")
+	assert.True(t, w.syncPod(pod))
 
-	require.NoError(t, w.mem.ExitContainer(look(t, w.mem).Containers[0].ID, 1))
-	assert.False(t, w.is(pod), "the runtime shows something else")
-	assert.False(t, w.sync(pod), "it was started again")
-	assert.True(t, w.sync(pod))
+	require.NoError(t, w.mem.ExitContainer(readPodStatus(t, w.mem).Containers[0].ID, 1))
+	assert.False(t, w.isStable(pod), "the runtime shows something else")
+	assert.False(t, w.syncPod(pod), "it was started again")
+	assert.True(t, w.syncPod(pod))
 }
 
 // B-099: a pod that is looked at without an event is never stable, nor is any pod whose stored
@@ -118,8 +118,8 @@ func TestIsStable_B099_Never(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, pod := newStability(t), plainPod(change)
 			for range 3 {
-				_, _ = w.syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, w.mem))
-				assert.False(t, w.is(pod))
+				_, _ = w.syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, w.mem))
+				assert.False(t, w.isStable(pod))
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestIsStable_B099_Never(t *testing.T) {
 			c.Status = &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}
 		}), plainPod()
 		for range 3 {
-			assert.False(t, w.sync(pod))
+			assert.False(t, w.syncPod(pod))
 		}
 	})
 }
@@ -136,12 +136,12 @@ func TestIsStable_B099_Never(t *testing.T) {
 // B-099: a pod with an unpublished start is not stable.
 func TestIsStable_B099_Untold(t *testing.T) {
 	w, pod := newStability(t), plainPod()
-	assert.False(t, w.sync(pod))
+	assert.False(t, w.syncPod(pod))
 	w.store.refuses = true
-	assert.False(t, w.sync(pod))
-	assert.False(t, w.sync(pod))
+	assert.False(t, w.syncPod(pod))
+	assert.False(t, w.syncPod(pod))
 	w.store.refuses = false
-	assert.True(t, w.sync(pod))
+	assert.True(t, w.syncPod(pod))
 }
 
 // B-099: what failed and is to be done again at the next sync keeps a pod from being stable.
@@ -149,10 +149,10 @@ func TestIsStable_B099_Owed(t *testing.T) {
 	ends := &stubborn{err: errors.New("the disk is full")}
 	w, pod := newStability(t, func(c *podsync.Config) { c.TerminalStatuses = ends }), plainPod()
 	for range 3 {
-		assert.False(t, w.sync(pod))
+		assert.False(t, w.syncPod(pod))
 	}
 	ends.err = nil
-	assert.True(t, w.sync(pod))
+	assert.True(t, w.syncPod(pod))
 }
 
 // B-099, KC-9: a termination message that could not be read is read again at the next sync.
@@ -167,11 +167,11 @@ func TestIsStable_B099_KC9_Unread(t *testing.T) {
 	})
 	message := func() string { return w.store.status.ContainerStatuses[0].State.Terminated.Message }
 	for range 3 {
-		assert.False(t, w.sync(pod))
+		assert.False(t, w.syncPod(pod))
 	}
 	assert.Equal(t, "the termination message cannot be read: log: the disk is slow", message())
 	rt.err = nil
-	assert.True(t, w.sync(pod))
+	assert.True(t, w.syncPod(pod))
 	assert.Equal(t, "no config", message())
 }
 
@@ -181,15 +181,15 @@ func TestIsStable_B099_Replaced(t *testing.T) {
 	w := newStability(t, func(c *podsync.Config) { c.ContainerStates = kept })
 	onFailure := func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyOnFailure }
 	pod := plainPod(onFailure)
-	w.sync(pod)
-	assert.True(t, w.sync(pod))
+	w.syncPod(pod)
+	assert.True(t, w.syncPod(pod))
 	pod = plainPod(onFailure, func(p *v1.Pod) { p.Spec.Containers[0].Image = "img:2" })
 	for range 4 {
-		assert.False(t, w.sync(pod))
+		assert.False(t, w.syncPod(pod))
 	}
 	kept.err = nil
-	w.sync(pod)
-	assert.True(t, w.sync(pod))
+	w.syncPod(pod)
+	assert.True(t, w.syncPod(pod))
 	assert.Equal(t, []string{"save", "drop", "drop", "drop", "drop"}, kept.calls)
 }
 

@@ -50,14 +50,14 @@ func TestSyncPod_I37_F67_StartedAndLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rt := &forgetful{Runtime: memory.New(memory.Config{}), err: tc.err}
-			syncer, st := quiet(t, rt)
+			syncer, st := newQuietSyncer(t, rt)
 			pod := plainPod(func(p *v1.Pod) { p.Spec.RestartPolicy = tc.policy })
 			ended, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 			assert.False(t, ended)
 			if tc.err != nil {
 				require.ErrorIs(t, err, tc.err)
 			}
-			ended, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, rt))
+			ended, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, rt))
 			assert.Equal(t, tc.phase == v1.PodFailed, ended)
 			status, _ := st.GetPodStatus("u")
 			assert.Equal(t, tc.phase, status.Phase)

@@ -38,14 +38,14 @@ func (r *refusing) StopContainer(ctx context.Context, req runtime.StopContainerR
 func TestSyncTerminatingPod_ST6_AmendedAndRefused(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		r := &refusing{Runtime: memory.New(memory.Config{})}
-		syncer, st := quiet(t, r, func(c *podsync.Config) { c.Status = r })
+		syncer, st := newQuietSyncer(t, r, func(c *podsync.Config) { c.Status = r })
 		r.store = st
 		pod := plainPod()
 		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 		require.NoError(t, err)
 		r.refuses = refuses
 		said := 0
-		err = syncer.SyncTerminatingPod(t.Context(), pod, look(t, r), new(int64(1)), func(s *v1.PodStatus) {
+		err = syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, r), new(int64(1)), func(s *v1.PodStatus) {
 			said++
 			s.Phase, s.Reason = v1.PodFailed, "Evicted"
 		})
@@ -62,18 +62,18 @@ func TestSyncTerminatingPod_ST6_AmendedAndRefused(t *testing.T) {
 func TestSyncTerminatingPod_I50_PanicOfThePodStatusFunc(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	var told []string
-	syncer, st := quiet(t, mem, func(c *podsync.Config) {
+	syncer, st := newQuietSyncer(t, mem, func(c *podsync.Config) {
 		c.Hooks.Panicked = func(call string, err error) { told = append(told, call+": "+err.Error()) }
 	})
 	pod := plainPod()
 	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 	require.NoError(t, err)
-	err = syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(1)), func(s *v1.PodStatus) {
+	err = syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), new(int64(1)), func(s *v1.PodStatus) {
 		s.Reason = "half"
 		panic("boom")
 	})
 	require.NoError(t, err)
-	assert.False(t, look(t, mem).MayRun())
+	assert.False(t, readPodStatus(t, mem).MayRun())
 	status, _ := st.GetPodStatus("u")
 	assert.Empty(t, status.Reason)
 	assert.Equal(t, []string{"PodStatusFunc: PodStatusFunc panicked: boom"}, told)

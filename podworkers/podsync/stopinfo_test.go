@@ -40,7 +40,7 @@ func TestContainerRequest_KC15(t *testing.T) {
 		}, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, err := requests(t, plainPod(func(p *v1.Pod) {
+			seen, err := recordRequests(t, plainPod(func(p *v1.Pod) {
 				p.Annotations = map[string]string{}
 				for _, a := range all {
 					p.Annotations[a] = "1"
@@ -65,8 +65,8 @@ func TestSyncTerminatingRuntimePod_KC15_TooLarge(t *testing.T) {
 		st := newStory(t)
 		st.pod = plainPod(func(p *v1.Pod) { p.Annotations = map[string]string{} })
 		st.noted["a "+podsync.AnnotationPreStopHandler] = `{"exec":{"command":["` + strings.Repeat("x", size) + `"]}}`
-		st.begin()
-		st.b.run(func() { _, _ = st.invoke(t.Context(), "orphan", nil, nil) })
+		st.createContainers()
+		st.b.runCall(func() { _, _ = st.invokeSyncer(t.Context(), "orphan", nil, nil) })
 		assert.Equal(t, want, strings.Contains(st.out.String(), "RunHandler a/0 pre-stop"), st.out.String())
 	}
 }

@@ -54,7 +54,7 @@ func TestStories(t *testing.T) {
 				st = newStory(t)
 			}
 			st.t = t
-			return st.run(d)
+			return st.runCommand(d)
 		})
 	})
 }
@@ -83,89 +83,89 @@ func newStory(t *testing.T) *story {
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)
 	st.faults = faults
-	st.boot()
+	st.bootAgent()
 	return st
 }
 
-// boot starts the agent as a new process without state in memory.
-func (st *story) boot() {
+// bootAgent starts the agent as a new process without state in memory.
+func (st *story) bootAgent() {
 	st.b.p = st.b.s.NewProcess()
 	clk := st.b.p.Clock()
-	st.store = &store{write: st.line, statuses: map[types.UID]v1.PodStatus{}}
+	st.store = &store{write: st.writeLine, statuses: map[types.UID]v1.PodStatus{}}
 	st.tap = &tap{
-		Runtime: st.faults.Wrap(st.mem.WithClock(clk), clk), now: st.b.s.Now, write: st.line, names: map[string]string{},
+		Runtime: st.faults.Wrap(st.mem.WithClock(clk), clk), now: st.b.s.Now, write: st.writeLine, names: map[string]string{},
 	}
 	syncer, err := podsync.New(podsync.Config{
-		Runtime: st.features(), Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
+		Runtime: st.tapWithFeatures(), Status: st.store, Recorder: events{st}, Clock: clk, HostIPs: []string{"192.0.2.1"},
 		HTTP: getter{st},
 	})
 	require.NoError(st.t, err)
 	st.syncer = syncer
 }
 
-func (st *story) line(text string) { st.out.WriteString(text + "\n") }
+func (st *story) writeLine(text string) { st.out.WriteString(text + "\n") }
 
-func (st *story) run(d *datadriven.TestData) string {
+func (st *story) runCommand(d *datadriven.TestData) string {
 	st.out.Reset()
 	switch d.Cmd {
 	case "new":
 	case "pod":
-		st.define(d)
+		st.definePod(d)
 	case "sync", "terminate", "terminated", "orphan":
-		st.call(d)
+		st.callSyncer(d)
 	case "advance":
-		st.b.s.RunUntil(st.b.s.Now().Add(st.duration(d.CmdArgs[0].Key)))
+		st.b.s.RunUntil(st.b.s.Now().Add(st.parseDuration(d.CmdArgs[0].Key)))
 	case "fault":
-		st.fault(d)
+		st.addFault(d)
 	case "trouble":
-		st.trouble(d)
+		st.changeRuntime(d)
 	case "heal":
 		st.faults.Clear()
 	case "hook":
-		st.script(d)
+		st.setHookScript(d)
 	case "begin":
 		var created []string
 		for _, arg := range d.CmdArgs {
 			created = append(created, arg.Key)
 		}
-		st.begin(created...)
+		st.createContainers(created...)
 	case "feature":
 		st.feature = d.CmdArgs[0].Key
-		st.boot()
+		st.bootAgent()
 	case "crash":
 		st.b.p.Crash()
-		st.boot()
+		st.bootAgent()
 	case "forget":
 		st.syncer.Forget(func(types.UID) bool { return false })
 	case "records":
-		st.records()
+		st.writeRecords()
 	default:
 		d.Fatalf(st.t, "unknown command %q", d.Cmd)
 	}
 	return st.out.String()
 }
 
-func (st *story) duration(text string) time.Duration {
+func (st *story) parseDuration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	require.NoError(st.t, err)
 	return d
 }
 
-// define makes the pod.
-func (st *story) define(d *datadriven.TestData) {
+// definePod creates the pod from the arguments.
+func (st *story) definePod(d *datadriven.TestData) {
 	st.pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "p", Namespace: "ns", UID: "u", Annotations: map[string]string{"kubernetes.io/config.source": "api"},
 	}}
-	containers(&st.pod.Spec.Containers, "a")
+	setContainers(&st.pod.Spec.Containers, "a")
 	for _, arg := range d.CmdArgs {
 		switch value := strings.Join(arg.Vals, ","); arg.Key {
 		case "policy":
 			st.pod.Spec.RestartPolicy = v1.RestartPolicy(value)
 		case "init":
-			containers(&st.pod.Spec.InitContainers, value)
+			setContainers(&st.pod.Spec.InitContainers, value)
 		case "side":
 			var side []v1.Container
-			containers(&side, value)
+			setContainers(&side, value)
 			for i := range side {
 				side[i].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 			}
@@ -178,13 +178,13 @@ func (st *story) define(d *datadriven.TestData) {
 		case "share":
 			st.pod.Spec.ShareProcessNamespace = new(true)
 		case "deadline":
-			st.pod.Spec.ActiveDeadlineSeconds = st.number(value)
+			st.pod.Spec.ActiveDeadlineSeconds = st.parseNumber(value)
 		case "deletion":
-			st.pod.DeletionGracePeriodSeconds = st.number(value)
+			st.pod.DeletionGracePeriodSeconds = st.parseNumber(value)
 		case "main":
-			containers(&st.pod.Spec.Containers, value)
+			setContainers(&st.pod.Spec.Containers, value)
 		case "grace":
-			st.pod.Spec.TerminationGracePeriodSeconds = st.number(value)
+			st.pod.Spec.TerminationGracePeriodSeconds = st.parseNumber(value)
 		case "host":
 			st.pod.Spec.HostNetwork = true
 		case "static":
@@ -199,42 +199,42 @@ func (st *story) define(d *datadriven.TestData) {
 		case "script":
 			st.pod.Annotations["memory.podkeel.dev/"+f[1]] = rest
 		case "image":
-			st.spec(f[1]).Image = rest
+			st.findSpec(f[1]).Image = rest
 		case "pull":
-			st.spec(f[1]).ImagePullPolicy = v1.PullPolicy(rest)
+			st.findSpec(f[1]).ImagePullPolicy = v1.PullPolicy(rest)
 		case "args":
-			st.spec(f[1]).Args = f[2:]
+			st.findSpec(f[1]).Args = f[2:]
 		case "poststart":
-			lifecycle(st.spec(f[1])).PostStart = st.handler(f[2:])
+			ensureLifecycle(st.findSpec(f[1])).PostStart = st.parseHandler(f[2:])
 		case "prestop":
-			lifecycle(st.spec(f[1])).PreStop = st.handler(f[2:])
+			ensureLifecycle(st.findSpec(f[1])).PreStop = st.parseHandler(f[2:])
 		case "record":
 			st.noted[f[1]+" "+f[2]] = strings.Join(f[3:], " ")
 		case "all-restart":
-			st.spec(f[1]).RestartPolicy = new(v1.ContainerRestartPolicyNever)
-			st.spec(f[1]).RestartPolicyRules = []v1.ContainerRestartRule{{
+			st.findSpec(f[1]).RestartPolicy = new(v1.ContainerRestartPolicyNever)
+			st.findSpec(f[1]).RestartPolicyRules = []v1.ContainerRestartRule{{
 				Action: v1.ContainerRestartRuleActionRestartAllContainers,
 				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{
-					Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{int32(*st.number(f[2]))},
+					Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{int32(*st.parseNumber(f[2]))},
 				},
 			}}
 		case "port":
-			port := v1.ContainerPort{Name: f[2], ContainerPort: int32(*st.number(f[3]))}
-			st.spec(f[1]).Ports = append(st.spec(f[1]).Ports, port)
+			port := v1.ContainerPort{Name: f[2], ContainerPort: int32(*st.parseNumber(f[3]))}
+			st.findSpec(f[1]).Ports = append(st.findSpec(f[1]).Ports, port)
 		default:
 			d.Fatalf(st.t, "pod ... %s?", f[0])
 		}
 	}
 }
 
-func containers(list *[]v1.Container, names string) {
+func setContainers(list *[]v1.Container, names string) {
 	*list = nil
 	for name := range strings.SplitSeq(names, ",") {
 		*list = append(*list, v1.Container{Name: name, Image: "img:1"})
 	}
 }
 
-func (st *story) spec(name string) *v1.Container {
+func (st *story) findSpec(name string) *v1.Container {
 	for _, list := range [][]v1.Container{st.pod.Spec.InitContainers, st.pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -246,14 +246,14 @@ func (st *story) spec(name string) *v1.Container {
 	return nil
 }
 
-func (st *story) number(text string) *int64 {
+func (st *story) parseNumber(text string) *int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	require.NoError(st.t, err)
 	return &n
 }
 
-// call makes one call of the syncer and writes down what came of it.
-func (st *story) call(d *datadriven.TestData) {
+// callSyncer makes one call of the syncer and writes its result.
+func (st *story) callSyncer(d *datadriven.TestData) {
 	incarnation, grace, statusFunc := uint64(1), (*int64)(nil), podworkers.PodStatusFunc(nil)
 	var at []due
 	ctx, cancel := executor.WithCancel(context.Background())
@@ -261,13 +261,13 @@ func (st *story) call(d *datadriven.TestData) {
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "incarnation":
-			incarnation = uint64(*st.number(arg.Vals[0]))
+			incarnation = uint64(*st.parseNumber(arg.Vals[0]))
 		case "grace":
-			grace = st.number(arg.Vals[0])
+			grace = st.parseNumber(arg.Vals[0])
 		case "cancel":
-			at = append(at, due{st.b.s.Now().Add(st.duration(arg.Vals[0])), cancel})
+			at = append(at, due{st.b.s.Now().Add(st.parseDuration(arg.Vals[0])), cancel})
 		case "dies":
-			at = append(at, due{st.b.s.Now().Add(st.duration(arg.Vals[0])), st.b.p.Crash})
+			at = append(at, due{st.b.s.Now().Add(st.parseDuration(arg.Vals[0])), st.b.p.Crash})
 		case "quiet":
 			defer st.out.Reset()
 		case "stale":
@@ -279,31 +279,31 @@ func (st *story) call(d *datadriven.TestData) {
 		}
 	}
 	if !stale {
-		st.observe()
+		st.observePod()
 	}
 	ctx = podworkers.WithIncarnation(ctx, incarnation)
 	began := st.b.s.Now()
 	var terminal bool
 	var err error
-	hangs := st.b.run(func() { terminal, err = st.invoke(ctx, d.Cmd, grace, statusFunc) }, at...)
+	hangs := st.b.runCall(func() { terminal, err = st.invokeSyncer(ctx, d.Cmd, grace, statusFunc) }, at...)
 	cancel()
 	st.b.s.RunUntilIdle()
-	st.finish(terminal, err, hangs, st.b.s.Now().Sub(began))
+	st.writeResult(terminal, err, hangs, st.b.s.Now().Sub(began))
 }
 
-// observe takes the status that the call is given, as a cache would.
-func (st *story) observe() {
-	st.b.run(func() {
+// observePod reads the status that the next call gets, as a cache would.
+func (st *story) observePod() {
+	st.b.runCall(func() {
 		clk := st.b.p.Clock()
 		status, err := st.faults.Wrap(st.mem.WithClock(clk), clk).PodStatus(context.Background(), "u")
 		if err == nil {
 			st.last = status
-			st.tap.learn(status)
+			st.tap.nameRecords(status)
 		}
 	})
 }
 
-func (st *story) invoke(ctx context.Context, verb string, grace *int64, statusFunc podworkers.PodStatusFunc) (bool, error) {
+func (st *story) invokeSyncer(ctx context.Context, verb string, grace *int64, statusFunc podworkers.PodStatusFunc) (bool, error) {
 	switch verb {
 	case "sync":
 		return st.syncer.SyncPod(ctx, podworkers.SyncPodSync, st.pod, nil, st.last)
@@ -315,23 +315,23 @@ func (st *story) invoke(ctx context.Context, verb string, grace *int64, statusFu
 	return false, st.syncer.SyncTerminatingRuntimePod(ctx, &runtime.Pod{UID: "u", Name: "p", Namespace: "ns"})
 }
 
-func (st *story) finish(terminal bool, err error, hangs bool, took time.Duration) {
+func (st *story) writeResult(terminal bool, err error, hangs bool, took time.Duration) {
 	if took > 0 {
-		st.line("took " + took.String())
+		st.writeLine("took " + took.String())
 	}
 	switch {
 	case hangs:
-		st.line("HANGS")
+		st.writeLine("HANGS")
 	case err != nil:
-		for line := range strings.Lines(st.tap.readable(err.Error())) {
-			st.line("error: " + strings.TrimSuffix(line, "\n"))
+		for line := range strings.Lines(st.tap.replaceIDs(err.Error())) {
+			st.writeLine("error: " + strings.TrimSuffix(line, "\n"))
 		}
 	case terminal:
-		st.line("terminal")
+		st.writeLine("terminal")
 	}
 }
 
-func (st *story) fault(d *datadriven.TestData) {
+func (st *story) addFault(d *datadriven.TestData) {
 	rule := faulty.Rule{}
 	for _, arg := range d.CmdArgs {
 		switch value := arg.Vals[0]; arg.Key {
@@ -341,13 +341,13 @@ func (st *story) fault(d *datadriven.TestData) {
 			rule.Container = value
 			rule.UID = "u"
 		case "times":
-			rule.Times = int(*st.number(value))
+			rule.Times = int(*st.parseNumber(value))
 		case "skip":
-			rule.Skip = int(*st.number(value))
+			rule.Skip = int(*st.parseNumber(value))
 		case "err":
 			rule.Err = map[string]error{"exists": runtime.ErrExists}[value]
 		case "latency":
-			rule.Latency = st.duration(value)
+			rule.Latency = st.parseDuration(value)
 		case "do":
 			for f := faulty.Nothing; f <= faulty.Omit; f++ {
 				if f.String() == value {
@@ -362,8 +362,8 @@ func (st *story) fault(d *datadriven.TestData) {
 	require.NoError(st.t, err)
 }
 
-func (st *story) trouble(d *datadriven.TestData) {
-	st.observe()
+func (st *story) changeRuntime(d *datadriven.TestData) {
+	st.observePod()
 	var args []string
 	for _, arg := range d.CmdArgs {
 		args = append(args, arg.Key)
@@ -372,13 +372,13 @@ func (st *story) trouble(d *datadriven.TestData) {
 	case "kill-sandbox":
 		require.NoError(st.t, st.mem.KillSandbox(st.last.Sandboxes[0].ID))
 	case "lose":
-		require.NoError(st.t, st.mem.LoseContainer(st.newest(args[1])))
+		require.NoError(st.t, st.mem.LoseContainer(st.newestID(args[1])))
 	case "lose-all":
 		st.mem.LoseAll()
 	case "start": // the status that a stale call is given is from before
-		require.NoError(st.t, st.mem.StartContainer(context.Background(), runtime.StartContainerRequest{ContainerID: st.newest(args[1])}))
+		require.NoError(st.t, st.mem.StartContainer(context.Background(), runtime.StartContainerRequest{ContainerID: st.newestID(args[1])}))
 	case "exit":
-		require.NoError(st.t, st.mem.ExitContainer(st.newest(args[1]), int32(*st.number(args[2]))))
+		require.NoError(st.t, st.mem.ExitContainer(st.newestID(args[1]), int32(*st.parseNumber(args[2]))))
 	case "network":
 		st.mem.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: args[1] == "up", NetworkMessage: "no cni"})
 	case "runtime":
@@ -394,7 +394,7 @@ func (st *story) trouble(d *datadriven.TestData) {
 	}
 }
 
-func (st *story) newest(name string) string {
+func (st *story) newestID(name string) string {
 	for _, c := range st.last.Containers {
 		if c.Name == name {
 			return c.ID
@@ -404,13 +404,13 @@ func (st *story) newest(name string) string {
 	return ""
 }
 
-func (st *story) records() {
-	st.observe()
+func (st *story) writeRecords() {
+	st.observePod()
 	for _, s := range st.last.Sandboxes {
-		st.line(fmt.Sprintf("%s incarnation=%d ready=%t", st.tap.names[s.ID], s.Incarnation, s.Ready))
+		st.writeLine(fmt.Sprintf("%s incarnation=%d ready=%t", st.tap.names[s.ID], s.Incarnation, s.Ready))
 	}
 	for _, c := range st.last.Containers {
-		st.line(fmt.Sprintf("%s incarnation=%d in %s %s", st.tap.names[c.ID], c.Incarnation, st.tap.names[c.SandboxID], c.State))
+		st.writeLine(fmt.Sprintf("%s incarnation=%d in %s %s", st.tap.names[c.ID], c.Incarnation, st.tap.names[c.SandboxID], c.State))
 	}
 }
 
@@ -430,7 +430,7 @@ func (s *store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 		line += "/" + status.Reason
 	}
 	for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
-		line += fmt.Sprintf(" %s=%s", c.Name, brief(c.State))
+		line += fmt.Sprintf(" %s=%s", c.Name, briefState(c.State))
 		if c.RestartCount > 0 {
 			line += fmt.Sprintf("#%d", c.RestartCount)
 		}
@@ -438,7 +438,7 @@ func (s *store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	s.write(line)
 }
 
-func brief(state v1.ContainerState) string {
+func briefState(state v1.ContainerState) string {
 	switch {
 	case state.Running != nil:
 		return "Running"
@@ -466,7 +466,7 @@ func (s *store) TerminatePod(*v1.Pod) { s.write("status finished") }
 type events struct{ st *story }
 
 func (e events) Event(_ k8sruntime.Object, kind, reason, message string) {
-	e.st.line(fmt.Sprintf("event %s %s: %s", kind, reason, e.st.tap.readable(message)))
+	e.st.writeLine(fmt.Sprintf("event %s %s: %s", kind, reason, e.st.tap.replaceIDs(message)))
 }
 
 func (e events) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {

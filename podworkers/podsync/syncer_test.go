@@ -30,8 +30,8 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	}
 }
 
-// quiet makes a syncer on a memory runtime that writes nothing.
-func quiet(t *testing.T, mem runtime.Runtime, change ...func(*podsync.Config)) (*podsync.Syncer, *store) {
+// newQuietSyncer returns a syncer on a memory runtime. Its store writes nothing.
+func newQuietSyncer(t *testing.T, mem runtime.Runtime, change ...func(*podsync.Config)) (*podsync.Syncer, *store) {
 	t.Helper()
 	st := &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}
 	cfg := podsync.Config{Runtime: mem, Status: st}
@@ -43,7 +43,7 @@ func quiet(t *testing.T, mem runtime.Runtime, change ...func(*podsync.Config)) (
 	return syncer, st
 }
 
-func look(t *testing.T, rt runtime.Runtime) *runtime.PodStatus {
+func readPodStatus(t *testing.T, rt runtime.Runtime) *runtime.PodStatus {
 	t.Helper()
 	status, err := rt.PodStatus(context.Background(), "u")
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func look(t *testing.T, rt runtime.Runtime) *runtime.PodStatus {
 func TestSyncTerminatingPod_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memory.New(memory.Config{})
-		syncer, st := quiet(t, mem)
+		syncer, st := newQuietSyncer(t, mem)
 		pod := plainPod(func(p *v1.Pod) {
 			p.Annotations = map[string]string{}
 			p.Spec.Containers = nil
@@ -71,12 +71,12 @@ func TestSyncTerminatingPod_Goroutines(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		began := time.Now()
-		err = syncer.SyncTerminatingPod(ctx, pod, look(t, mem), new(int64(60)), nil)
+		err = syncer.SyncTerminatingPod(ctx, pod, readPodStatus(t, mem), new(int64(60)), nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 7*time.Second, time.Since(began))
 
 		began = time.Now()
-		require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(5)), nil))
+		require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), new(int64(5)), nil))
 		assert.Equal(t, 5*time.Second, time.Since(began))
 		assert.Equal(t, v1.PodFailed, st.statuses["u"].Phase)
 	})
@@ -104,13 +104,13 @@ func TestGrace_KC10_KC11_KC13(t *testing.T) {
 				mem := memory.New(memory.Config{})
 				var stops []time.Duration
 				seen := &stopTap{Runtime: mem, stops: &stops}
-				syncer, _ := quiet(t, seen)
+				syncer, _ := newQuietSyncer(t, seen)
 				pod := plainPod(func(p *v1.Pod) {
 					p.Spec.TerminationGracePeriodSeconds, p.DeletionGracePeriodSeconds = tc.spec, tc.deletion
 				})
 				_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 				require.NoError(t, err)
-				require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), tc.override, nil))
+				require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), tc.override, nil))
 				assert.Equal(t, []time.Duration{tc.want}, stops)
 			})
 		})
@@ -132,11 +132,11 @@ func (s *stopTap) StopContainer(ctx context.Context, req runtime.StopContainerRe
 func TestConfig_LongestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memory.New(memory.Config{})
-		syncer, _ := quiet(t, mem, func(c *podsync.Config) { c.CallTimeout, c.PullTimeout = 1<<63-1, 1<<63-1 })
+		syncer, _ := newQuietSyncer(t, mem, func(c *podsync.Config) { c.CallTimeout, c.PullTimeout = 1<<63-1, 1<<63-1 })
 		pod := plainPod(func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1<<63 - 1)) })
 		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 		require.NoError(t, err)
-		require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+		require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), nil, nil))
 	})
 }
 
@@ -144,10 +144,10 @@ func TestConfig_LongestTimeouts(t *testing.T) {
 func TestSyncPod_SP4_AsksOnce(t *testing.T) {
 	asked := 0
 	mem := memory.New(memory.Config{})
-	syncer, _ := quiet(t, &readyTap{Runtime: mem, asked: &asked})
+	syncer, _ := newQuietSyncer(t, &readyTap{Runtime: mem, asked: &asked})
 	sync := func(pod *v1.Pod) int {
 		asked = 0
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
 		return asked
 	}
@@ -155,7 +155,7 @@ func TestSyncPod_SP4_AsksOnce(t *testing.T) {
 	assert.Equal(t, 0, sync(plainPod()), "nothing to start")
 	changed := plainPod(func(p *v1.Pod) { p.Spec.Containers[0].Image = "img:2" })
 	assert.Equal(t, 1, sync(changed), "a container to replace")
-	require.NoError(t, mem.KillSandbox(look(t, mem).Sandboxes[0].ID))
+	require.NoError(t, mem.KillSandbox(readPodStatus(t, mem).Sandboxes[0].ID))
 	assert.Equal(t, 1, sync(changed), "a sandbox to replace")
 }
 
@@ -181,26 +181,26 @@ func (r *readyTap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, er
 func TestLife_I35_SeenLate(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	pod := plainPod()
-	before, _ := quiet(t, mem)
+	before, _ := newQuietSyncer(t, mem)
 	for incarnation := range uint64(2) {
 		ctx := podworkers.WithIncarnation(t.Context(), incarnation+1)
 		if incarnation > 0 {
-			require.NoError(t, before.SyncTerminatedPod(ctx, pod, look(t, mem)))
+			require.NoError(t, before.SyncTerminatedPod(ctx, pod, readPodStatus(t, mem)))
 		}
 		for range 2 { // The second time it drops the records of the previous incarnation.
-			_, err := before.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
+			_, err := before.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, readPodStatus(t, mem))
 			require.NoError(t, err)
 		}
 	}
-	running := look(t, mem)
+	running := readPodStatus(t, mem)
 	require.Equal(t, uint64(3), running.Sandboxes[0].Incarnation)
 
-	syncer, st := quiet(t, mem)
+	syncer, st := newQuietSyncer(t, mem)
 	ctx := podworkers.WithIncarnation(t.Context(), 1)
 	require.ErrorIs(t, syncer.SyncTerminatingPod(ctx, pod, nil, nil, nil), podstatus.ReasonKillContainerError)
 	_, err := syncer.SyncPod(ctx, podworkers.SyncPodSync, pod, nil, running)
 	require.NoError(t, err)
-	assert.Equal(t, running, look(t, mem), "nothing was touched")
+	assert.Equal(t, running, readPodStatus(t, mem), "nothing was touched")
 	require.NoError(t, syncer.SyncTerminatingPod(ctx, pod, running, nil, nil))
 	require.NotNil(t, st.statuses["u"].ContainerStatuses[0].State.Terminated)
 	assert.EqualValues(t, 143, st.statuses["u"].ContainerStatuses[0].State.Terminated.ExitCode)
@@ -210,15 +210,15 @@ func TestLife_I35_SeenLate(t *testing.T) {
 // between, as long as it keeps what the runtime has records of.
 func TestForget_KeepsWhatIsInUse(t *testing.T) {
 	mem := memory.New(memory.Config{})
-	syncer, st := quiet(t, mem)
+	syncer, st := newQuietSyncer(t, mem)
 	pod := plainPod()
 	incarnation := func(n uint64) uint64 {
 		ctx := podworkers.WithIncarnation(t.Context(), n)
-		_, err := syncer.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
+		_, err := syncer.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
-		newest := look(t, mem).Sandboxes[0].Incarnation
-		require.NoError(t, syncer.SyncTerminatingPod(ctx, pod, look(t, mem), nil, nil))
-		require.NoError(t, syncer.SyncTerminatedPod(ctx, pod, look(t, mem)))
+		newest := readPodStatus(t, mem).Sandboxes[0].Incarnation
+		require.NoError(t, syncer.SyncTerminatingPod(ctx, pod, readPodStatus(t, mem), nil, nil))
+		require.NoError(t, syncer.SyncTerminatedPod(ctx, pod, readPodStatus(t, mem)))
 		return newest
 	}
 	assert.Equal(t, uint64(1), incarnation(1))
@@ -237,10 +237,10 @@ func TestForget_KeepsWhatIsInUse(t *testing.T) {
 // records yet. If it were forgotten, it would adopt the records of the earlier pod.
 func TestForget_SyncPassMeanwhile(t *testing.T) {
 	mem := memory.New(memory.Config{})
-	syncer, _ := quiet(t, mem)
+	syncer, _ := newQuietSyncer(t, mem)
 	sync := func(n uint64) error {
 		ctx := podworkers.WithIncarnation(t.Context(), n)
-		_, err := syncer.SyncPod(ctx, podworkers.SyncPodSync, plainPod(), nil, look(t, mem))
+		_, err := syncer.SyncPod(ctx, podworkers.SyncPodSync, plainPod(), nil, readPodStatus(t, mem))
 		return err
 	}
 	require.NoError(t, sync(1))
@@ -251,7 +251,7 @@ func TestForget_SyncPassMeanwhile(t *testing.T) {
 	})
 	mem.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 	require.NoError(t, sync(2))
-	assert.Equal(t, uint64(2), look(t, mem).Sandboxes[0].Incarnation)
+	assert.Equal(t, uint64(2), readPodStatus(t, mem).Sandboxes[0].Incarnation)
 }
 
 // SP-13: Config.Changed is called for a pod that a call has changed, and for no other pod.
@@ -259,21 +259,21 @@ func TestChanged_SP13(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	var changed []types.UID
 	var did []string
-	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
+	syncer, _ := newQuietSyncer(t, mem, func(c *podsync.Config) {
 		c.Changed = func(uid types.UID) { changed = append(changed, uid) }
 		c.Hooks.ActionDone = func(r podsync.Result) { did = append(did, string(r.Action)+" "+r.Why) }
 	})
 	pod := plainPod()
 	for range 3 {
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []types.UID{"u"}, changed, "by the first sync, and not by those that found nothing to do")
 	assert.Equal(t, []string{"CreatePodSandbox no sandbox", "StartContainer sandbox is new"}, did)
-	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), nil, nil))
 	assert.Len(t, changed, 2, "by a kill")
-	require.NoError(t, mem.LoseContainer(look(t, mem).Containers[0].ID))
-	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	require.NoError(t, mem.LoseContainer(readPodStatus(t, mem).Containers[0].ID))
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), nil, nil))
 	assert.Len(t, changed, 3, "by the end of a sandbox")
 }
 
@@ -282,11 +282,11 @@ func TestChanged_SP13(t *testing.T) {
 func TestSyncTerminatingPod_KC14_NotFound(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	blind := &blindTap{Runtime: mem}
-	syncer, st := quiet(t, blind)
+	syncer, st := newQuietSyncer(t, blind)
 	pod := plainPod()
 	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, pod, nil, nil)
 	require.NoError(t, err)
-	seen := look(t, mem)
+	seen := readPodStatus(t, mem)
 	_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, seen)
 	require.NoError(t, err)
 	assert.Equal(t, "podkeel://"+seen.Containers[0].ID, st.statuses["u"].ContainerStatuses[0].ContainerID)
@@ -343,7 +343,7 @@ func TestSyncPod_F75_CrashAtEveryStep(t *testing.T) {
 func runAgent(t *testing.T, s *executor.Scheduler, mem *memory.Runtime, pod *v1.Pod) *executor.Process {
 	p := s.NewProcess()
 	rt := mem.WithClock(p.Clock())
-	syncer, _ := quiet(t, rt, func(c *podsync.Config) { c.Clock = p.Clock() })
+	syncer, _ := newQuietSyncer(t, rt, func(c *podsync.Config) { c.Clock = p.Clock() })
 	p.Go(func() {
 		for {
 			status, err := rt.PodStatus(context.Background(), pod.UID)
@@ -374,7 +374,7 @@ func stepTo(s *executor.Scheduler, k int) {
 
 func assertOneOfEach(t *testing.T, mem *memory.Runtime, k int) {
 	t.Helper()
-	status := look(t, mem)
+	status := readPodStatus(t, mem)
 	require.Len(t, status.Sandboxes, 1, "crash at step %d", k)
 	var have []string
 	for _, c := range status.Containers {
@@ -389,13 +389,13 @@ func TestSyncPod_F79_ExitInTheFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memory.New(memory.Config{})
 		ahead := &skewed{Runtime: mem, by: time.Hour}
-		syncer, st := quiet(t, ahead)
+		syncer, st := newQuietSyncer(t, ahead)
 		pod := plainPod(func(p *v1.Pod) {
 			p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=1s exit=1"}
 		})
 		attempts := func(at time.Duration) int32 {
 			time.Sleep(at)
-			_, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, ahead))
+			_, _ = syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, ahead))
 			return st.statuses["u"].ContainerStatuses[0].RestartCount
 		}
 		attempts(0)
@@ -411,9 +411,9 @@ func TestSyncPod_F79_ExitInTheFuture(t *testing.T) {
 // F61: an end without a time counts from when it was seen.
 func TestSyncPod_F61_ExitWithoutTime(t *testing.T) {
 	mem := memory.New(memory.Config{})
-	syncer, st := quiet(t, mem)
+	syncer, st := newQuietSyncer(t, mem)
 	sync := func() error {
-		status := *look(t, mem)
+		status := *readPodStatus(t, mem)
 		status.Containers = slices.Clone(status.Containers)
 		for i := range status.Containers {
 			status.Containers[i].FinishedAt = time.Time{}
@@ -423,7 +423,7 @@ func TestSyncPod_F61_ExitWithoutTime(t *testing.T) {
 	}
 	require.NoError(t, sync())
 	for range 2 {
-		require.NoError(t, mem.ExitContainer(look(t, mem).Containers[0].ID, 1))
+		require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
 		if err := sync(); err != nil {
 			require.ErrorIs(t, err, podstatus.ReasonCrashLoopBackOff)
 		}

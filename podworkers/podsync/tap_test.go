@@ -34,7 +34,7 @@ type tapped struct {
 // Features implements runtime.FeatureReporter.
 func (t *tap) Features() runtime.Features { return runtime.Features{StatusReporter: t} }
 
-func (t *tap) call(verb, what string, f func() error) error {
+func (t *tap) recordCall(verb, what string, f func() error) error {
 	began := t.now()
 	err := f()
 	t.calls = append(t.calls, tapped{verb, what, began, t.now()})
@@ -46,22 +46,22 @@ func (t *tap) call(verb, what string, f func() error) error {
 		line += fmt.Sprintf(" (%s)", took)
 	}
 	if err != nil {
-		line += " -> " + t.readable(err.Error())
+		line += " -> " + t.replaceIDs(err.Error())
 	}
 	t.write(line)
 	return err
 }
 
-// readable replaces IDs by names.
-func (t *tap) readable(text string) string {
+// replaceIDs replaces IDs by names.
+func (t *tap) replaceIDs(text string) string {
 	for id, name := range t.names {
 		text = strings.ReplaceAll(text, id, name)
 	}
 	return text
 }
 
-// learn names the sandboxes and containers whose creation returned no reply.
-func (t *tap) learn(st *runtime.PodStatus) {
+// nameRecords names the sandboxes and containers whose creation returned no reply.
+func (t *tap) nameRecords(st *runtime.PodStatus) {
 	if st == nil {
 		return
 	}
@@ -74,15 +74,15 @@ func (t *tap) learn(st *runtime.PodStatus) {
 }
 
 func (t *tap) PodStatus(ctx context.Context, uid types.UID) (st *runtime.PodStatus, err error) {
-	err = t.call("PodStatus", "", func() error { st, err = t.Runtime.PodStatus(ctx, uid); return err })
-	t.learn(st)
+	err = t.recordCall("PodStatus", "", func() error { st, err = t.Runtime.PodStatus(ctx, uid); return err })
+	t.nameRecords(st)
 	return st, err
 }
 
 func (t *tap) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (id string, err error) {
 	t.sandbox = req
 	name := fmt.Sprintf("sandbox/%d", req.Attempt)
-	err = t.call("RunSandbox", fmt.Sprintf("%s incarnation=%d", name, req.Pod.Incarnation), func() error {
+	err = t.recordCall("RunSandbox", fmt.Sprintf("%s incarnation=%d", name, req.Pod.Incarnation), func() error {
 		id, err = t.Runtime.RunSandbox(ctx, req)
 		return err
 	})
@@ -93,11 +93,11 @@ func (t *tap) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (id
 }
 
 func (t *tap) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	return t.call("StopSandbox", t.names[req.SandboxID], func() error { return t.Runtime.StopSandbox(ctx, req) })
+	return t.recordCall("StopSandbox", t.names[req.SandboxID], func() error { return t.Runtime.StopSandbox(ctx, req) })
 }
 
 func (t *tap) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	return t.call("RemoveSandbox", t.names[req.SandboxID], func() error { return t.Runtime.RemoveSandbox(ctx, req) })
+	return t.recordCall("RemoveSandbox", t.names[req.SandboxID], func() error { return t.Runtime.RemoveSandbox(ctx, req) })
 }
 
 func (t *tap) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
@@ -110,7 +110,7 @@ func (t *tap) CreateContainer(ctx context.Context, req runtime.CreateContainerRe
 	if t.joins {
 		req.PIDTarget = ""
 	}
-	err = t.call("CreateContainer", what, func() error {
+	err = t.recordCall("CreateContainer", what, func() error {
 		id, err = t.Runtime.CreateContainer(ctx, req)
 		return err
 	})
@@ -121,26 +121,26 @@ func (t *tap) CreateContainer(ctx context.Context, req runtime.CreateContainerRe
 }
 
 func (t *tap) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	return t.call("StartContainer", t.names[req.ContainerID], func() error { return t.Runtime.StartContainer(ctx, req) })
+	return t.recordCall("StartContainer", t.names[req.ContainerID], func() error { return t.Runtime.StartContainer(ctx, req) })
 }
 
 func (t *tap) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	return t.call("StopContainer", fmt.Sprintf("%s grace=%s", t.names[req.ContainerID], req.Grace), func() error {
+	return t.recordCall("StopContainer", fmt.Sprintf("%s grace=%s", t.names[req.ContainerID], req.Grace), func() error {
 		return t.Runtime.StopContainer(ctx, req)
 	})
 }
 
 func (t *tap) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	return t.call("RemoveContainer", t.names[req.ContainerID], func() error { return t.Runtime.RemoveContainer(ctx, req) })
+	return t.recordCall("RemoveContainer", t.names[req.ContainerID], func() error { return t.Runtime.RemoveContainer(ctx, req) })
 }
 
 func (t *tap) PullImage(ctx context.Context, req runtime.PullImageRequest) (ref string, err error) {
-	err = t.call("PullImage", req.Image, func() error { ref, err = t.Runtime.PullImage(ctx, req); return err })
+	err = t.recordCall("PullImage", req.Image, func() error { ref, err = t.Runtime.PullImage(ctx, req); return err })
 	return ref, err
 }
 
 func (t *tap) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (image runtime.Image, err error) {
-	err = t.call("ImageStatus", req.Image, func() error { image, err = t.Runtime.ImageStatus(ctx, req); return err })
+	err = t.recordCall("ImageStatus", req.Image, func() error { image, err = t.Runtime.ImageStatus(ctx, req); return err })
 	return image, err
 }
 
@@ -154,9 +154,9 @@ type simulation struct {
 	p *executor.Process
 }
 
-// run calls f in the process and lets time pass until it has returned, or
+// runCall calls f in the process and lets time pass until it has returned, or
 // until something that is due at a time given by at has been done.
-func (b *simulation) run(f func(), at ...due) (hangs bool) {
+func (b *simulation) runCall(f func(), at ...due) (hangs bool) {
 	done := false
 	b.p.Go(func() {
 		f()

@@ -59,17 +59,17 @@ func TestEndings(t *testing.T) {
 			var log bytes.Buffer
 			mem := memory.New(memory.Config{})
 			ends := &terminalStatuses{runtime: mem, err: test.err}
-			syncer, _ := quiet(t, mem, func(c *podsync.Config) {
+			syncer, _ := newQuietSyncer(t, mem, func(c *podsync.Config) {
 				c.TerminalStatuses, c.Log = ends, slog.New(slog.NewTextHandler(&log, nil))
 			})
 			pod := plainPod()
 			for range 2 {
-				_, err := syncer.SyncPod(t.Context(), 0, pod, nil, look(t, mem))
+				_, err := syncer.SyncPod(t.Context(), 0, pod, nil, readPodStatus(t, mem))
 				require.NoError(t, err)
 			}
-			require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), new(int64(1)), test.statusFunc))
-			require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)))
-			assert.False(t, look(t, mem).MayRun())
+			require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), new(int64(1)), test.statusFunc))
+			require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, readPodStatus(t, mem)))
+			assert.False(t, readPodStatus(t, mem).MayRun())
 			assert.Equal(t, test.want, ends.said)
 			assert.Contains(t, log.String(), test.log)
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-func fields(problems []podsync.Problem) []string {
+func problemFields(problems []podsync.Problem) []string {
 	var out []string
 	for _, p := range problems {
 		out = append(out, p.Field)
@@ -58,7 +58,7 @@ func TestUnsupported_Rejected(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			rejected, ignored := podsync.Unsupported(plainPod(change), podsync.Features{})
-			assert.Equal(t, []string{want}, fields(rejected))
+			assert.Equal(t, []string{want}, problemFields(rejected))
 			assert.Empty(t, ignored)
 		})
 	}
@@ -72,5 +72,5 @@ func TestUnsupported_Ignored(t *testing.T) {
 	assert.Empty(t, rejected)
 	assert.Equal(t, []string{
 		"spec.securityContext.fsGroup", "spec.containers[0].terminationMessagePolicy",
-	}, fields(ignored))
+	}, problemFields(ignored))
 }

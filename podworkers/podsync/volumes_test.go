@@ -46,38 +46,38 @@ func (v *notedVolumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
 func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	volumes := &notedVolumes{Volumes: inmemory.New(inmemory.Config{})}
-	syncer, st := quiet(t, mem, func(c *podsync.Config) { c.Volumes = volumes })
+	syncer, st := newQuietSyncer(t, mem, func(c *podsync.Config) { c.Volumes = volumes })
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 	})
 	sync := func() error {
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
 		return err
 	}
 	volumes.err = errors.New("no disk")
 	require.ErrorIs(t, sync(), volumes.err)
-	assert.Empty(t, look(t, mem).Sandboxes, "nothing is started")
+	assert.Empty(t, readPodStatus(t, mem).Sandboxes, "nothing is started")
 	volumes.err = nil
 	require.NoError(t, sync())
-	require.Equal(t, runtime.StateRunning, look(t, mem).Containers[0].State)
+	require.Equal(t, runtime.StateRunning, readPodStatus(t, mem).Containers[0].State)
 	assert.Equal(t, []string{"SetUp", "SetUp"}, volumes.log)
 
-	running := look(t, mem)
+	running := readPodStatus(t, mem)
 	require.NoError(t, sync())
 	volumes.err = errors.New("the disk is full")
 	require.ErrorIs(t, sync(), volumes.err)
 	assert.Equal(t, []string{"SetUp", "SetUp", "SetUp", "SetUp"}, volumes.log)
-	assert.Equal(t, running, look(t, mem), "running containers keep running")
+	assert.Equal(t, running, readPodStatus(t, mem), "running containers keep running")
 
 	volumes.log = nil
-	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, readPodStatus(t, mem), nil, nil))
 	assert.Empty(t, volumes.log)
 	finished := false
 	st.write = func(line string) { finished = finished || line == "status finished" }
-	require.ErrorIs(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)), volumes.err)
+	require.ErrorIs(t, syncer.SyncTerminatedPod(t.Context(), pod, readPodStatus(t, mem)), volumes.err)
 	assert.False(t, finished)
 	volumes.err = nil
-	require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, mem)))
+	require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, readPodStatus(t, mem)))
 	assert.True(t, finished)
 	assert.Equal(t, []string{"TearDown", "TearDown"}, volumes.log)
 }
@@ -97,7 +97,7 @@ func (v *cancellingVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	ctx, end := context.WithCancel(t.Context())
-	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
+	syncer, _ := newQuietSyncer(t, mem, func(c *podsync.Config) {
 		c.Volumes = &cancellingVolumes{inmemory.New(inmemory.Config{}), end}
 	})
 	pod := plainPod(func(p *v1.Pod) {
@@ -105,7 +105,7 @@ func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
 	})
 	_, err := syncer.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, nil)
 	require.Equal(t, context.Canceled, err)
-	assert.Empty(t, look(t, mem).Sandboxes)
+	assert.Empty(t, readPodStatus(t, mem).Sandboxes)
 }
 
 // The hosts file has the addresses of the sandbox that was made in the same sync.
@@ -114,18 +114,18 @@ func TestSyncPod_HostsOfNewSandbox(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	volumes := &notedVolumes{Volumes: inmemory.New(inmemory.Config{})}
 	blind := &blindTap{Runtime: mem, err: errors.New("cannot see")}
-	syncer, _ := quiet(t, blind, func(c *podsync.Config) { c.Files = volumes })
+	syncer, _ := newQuietSyncer(t, blind, func(c *podsync.Config) { c.Files = volumes })
 	sync := func() error {
-		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, plainPod(), nil, look(t, mem))
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, plainPod(), nil, readPodStatus(t, mem))
 		return err
 	}
 	require.ErrorIs(t, sync(), blind.err)
-	require.Len(t, look(t, mem).Sandboxes, 1)
-	assert.Empty(t, look(t, mem).Containers)
+	require.Len(t, readPodStatus(t, mem).Sandboxes, 1)
+	assert.Empty(t, readPodStatus(t, mem).Containers)
 	mem.LoseAll()
 
 	blind.err = nil
 	require.NoError(t, sync())
-	address := look(t, mem).Sandboxes[0].IPs[0]
+	address := readPodStatus(t, mem).Sandboxes[0].IPs[0]
 	assert.Equal(t, []string{fmt.Sprintf(`Hosts [%q] ["web"]`, address)}, volumes.log)
 }

@@ -34,12 +34,12 @@ type agent struct {
 func newAgent(t *testing.T, pod *v1.Pod, change ...func(*podworkers.Config)) *agent {
 	a := &agent{s: executor.NewScheduler(7, start), pod: pod}
 	a.p = a.s.NewProcess()
-	a.mem = memory.New(memory.Config{Clock: a.s.NewProcess().Clock(), Hooks: memory.Hooks{Call: a.note}})
+	a.mem = memory.New(memory.Config{Clock: a.s.NewProcess().Clock(), Hooks: memory.Hooks{Call: a.recordCall}})
 	a.store = &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}}
 	rt := a.mem.WithClock(a.p.Clock())
 	syncer, err := podsync.New(podsync.Config{
 		Runtime: rt, Status: a.store, Clock: a.p.Clock(),
-		Changed: func(types.UID) { a.update(podworkers.SyncPodSync) },
+		Changed: func(types.UID) { a.sendUpdate(podworkers.SyncPodSync) },
 	})
 	require.NoError(t, err)
 	cfg := podworkers.Config{Syncer: syncer, Cache: direct{rt}, Clock: a.p.Clock(), Jitter: func() float64 { return 0 }}
@@ -52,12 +52,12 @@ func newAgent(t *testing.T, pod *v1.Pod, change ...func(*podworkers.Config)) *ag
 	return a
 }
 
-func (a *agent) update(kind podworkers.SyncPodType) {
+func (a *agent) sendUpdate(kind podworkers.SyncPodType) {
 	_ = a.workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: kind, Pod: a.pod})
 }
 
-// note writes down starts, stops and pulls with the time.
-func (a *agent) note(c memory.Call) {
+// recordCall writes down starts, stops and pulls with the time.
+func (a *agent) recordCall(c memory.Call) {
 	if strings.HasPrefix(c.Verb, "Start") || strings.HasPrefix(c.Verb, "Stop") || c.Verb == "PullImage" {
 		a.log = append(a.log, fmt.Sprintf("%s %s", c.Began.Sub(start), c.Verb))
 	}
@@ -82,7 +82,7 @@ func TestWorkers_SL31_CrashLoop(t *testing.T) {
 	a := newAgent(t, plainPod(func(p *v1.Pod) {
 		p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=0s exit=1"}
 	}), slowRetries)
-	a.update(podworkers.SyncPodCreate)
+	a.sendUpdate(podworkers.SyncPodCreate)
 	a.s.RunUntil(start.Add(3 * time.Minute))
 	assert.Equal(t, []string{
 		"0s PullImage", "0s StartContainer", "0s StartContainer", "10s StartContainer", "30s StartContainer",
@@ -96,7 +96,7 @@ func TestWorkers_SL31_CrashLoop(t *testing.T) {
 func TestWorkers_SL31_Pull(t *testing.T) {
 	a := newAgent(t, plainPod(), slowRetries)
 	a.mem.FailPulls("img:1", context.DeadlineExceeded)
-	a.update(podworkers.SyncPodCreate)
+	a.sendUpdate(podworkers.SyncPodCreate)
 	a.s.RunUntil(start.Add(2 * time.Minute))
 	assert.Equal(t, []string{"0s PullImage", "10s PullImage", "30s PullImage", "1m10s PullImage"}, a.log)
 	a.p.Crash()
@@ -109,9 +109,9 @@ func TestWorkers_I7_ShorterGrace(t *testing.T) {
 		p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=forever ignore-term"}
 		p.Spec.TerminationGracePeriodSeconds = new(int64(600))
 	}))
-	a.update(podworkers.SyncPodCreate)
+	a.sendUpdate(podworkers.SyncPodCreate)
 	a.s.RunUntil(start.Add(time.Minute))
-	a.update(podworkers.SyncPodKill)
+	a.sendUpdate(podworkers.SyncPodKill)
 	a.s.RunUntil(start.Add(2 * time.Minute))
 	done := a.workers.Kill(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill, Pod: a.pod,
@@ -135,12 +135,12 @@ func TestWorkers_GraceHoldsNoSlot(t *testing.T) {
 		p.Spec.TerminationGracePeriodSeconds = new(int64(600))
 	})
 	a := newAgent(t, slow, one)
-	a.update(podworkers.SyncPodCreate)
+	a.sendUpdate(podworkers.SyncPodCreate)
 	a.s.RunUntil(start.Add(time.Second))
 	changed := slow.DeepCopy()
 	changed.Spec.Containers[0].Image = "img:2"
 	a.pod = changed
-	a.update(podworkers.SyncPodUpdate)
+	a.sendUpdate(podworkers.SyncPodUpdate)
 	a.s.RunUntil(start.Add(2 * time.Second))
 	other := plainPod(func(p *v1.Pod) { p.UID, p.Name = "v", "other" })
 	require.NoError(t, a.workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: other}))

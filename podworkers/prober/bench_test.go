@@ -98,7 +98,7 @@ func BenchmarkUpdatePodStatus(b *testing.B) {
 	now := start
 	p, _ := tenThousand(b, still{now: &now}, start.Add(-time.Hour))
 	pod := aPod("7", "lr")
-	status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{running("7")}}
+	status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{runningStatus("7")}}
 	b.ReportAllocs()
 	for b.Loop() {
 		p.UpdatePodStatus(pod, &status)

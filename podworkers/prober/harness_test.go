@@ -50,9 +50,9 @@ func newHarness(t *testing.T, clk clock.Clock, change ...func(*prober.Config)) *
 	cfg := prober.Config{
 		Check: w, Clock: clk, Jitter: func() float64 { return 0.5 }, Recorder: w,
 		Result: func(r prober.Result) {
-			w.log("%s/%s %v of %s: %v%s", r.UID, r.Container, r.Kind, r.ContainerID, r.Success, after(" ", r.Message))
+			w.logLine("%s/%s %v of %s: %v%s", r.UID, r.Container, r.Kind, r.ContainerID, r.Success, joinNonEmpty(" ", r.Message))
 		},
-		Hooks: prober.Hooks{Resumed: func(gap time.Duration) { w.log("resumed after %v", gap) }},
+		Hooks: prober.Hooks{Resumed: func(gap time.Duration) { w.logLine("resumed after %v", gap) }},
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -63,21 +63,21 @@ func newHarness(t *testing.T, clk clock.Clock, change ...func(*prober.Config)) *
 	return w
 }
 
-func after(sep, s string) string {
+func joinNonEmpty(sep, s string) string {
 	if s == "" {
 		return ""
 	}
 	return sep + s
 }
 
-func (w *harness) log(format string, args ...any) {
+func (w *harness) logLine(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintf(&w.mu.lines, "%v "+format+"\n", append([]any{w.executor.Now().Sub(w.begun)}, args...)...)
 }
 
-// lines returns the log lines since the last call.
-func (w *harness) lines() string {
+// takeLines returns the log lines since the last call.
+func (w *harness) takeLines() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.mu.lines.String()
@@ -86,7 +86,7 @@ func (w *harness) lines() string {
 }
 
 func (w *harness) Event(_ k8sruntime.Object, eventtype, reason, message string) {
-	w.log("event %s %s: %s", eventtype, reason, message)
+	w.logLine("event %s %s: %s", eventtype, reason, message)
 }
 
 func (w *harness) Eventf(o k8sruntime.Object, eventtype, reason, format string, args ...any) {
@@ -94,29 +94,29 @@ func (w *harness) Eventf(o k8sruntime.Object, eventtype, reason, format string, 
 	w.Event(o, eventtype, reason, message)
 }
 
-// say sets the result of a probe's checks: pass, warn, fail, error, panic, nothing, hang
+// setResult sets the result of a probe's checks: pass, warn, fail, error, panic, nothing, hang
 // (until the context ends), deaf (for an hour, whatever the context does), or a duration after which
 // they pass.
-func (w *harness) say(probe, what string) {
+func (w *harness) setResult(probe, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.says[probe] = what
 }
 
-func (w *harness) calls(probe string) int {
+func (w *harness) countCalls(probe string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.calls[probe]
 }
 
-func (w *harness) count(by int) {
+func (w *harness) countRunning(by int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.running += by
 	w.mu.most = max(w.mu.most, w.mu.running)
 }
 
-func (w *harness) most() int {
+func (w *harness) mostRunning() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.most
@@ -125,13 +125,13 @@ func (w *harness) most() int {
 // Check implements prober.Checker.
 func (w *harness) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	key := fmt.Sprintf("%s/%s/%v", req.UID, req.Container, req.Kind)
-	w.count(1)
-	defer w.count(-1)
+	w.countRunning(1)
+	defer w.countRunning(-1)
 	w.mu.Lock()
 	w.mu.calls[key]++
 	what := w.mu.says[key]
 	w.mu.Unlock()
-	w.log("check %s of %s %s", key, req.ContainerID, what)
+	w.logLine("check %s of %s %s", key, req.ContainerID, what)
 	switch what {
 	case "", "pass":
 		return prober.Passed, "", nil
@@ -150,7 +150,7 @@ func (w *harness) Check(ctx context.Context, req prober.Request) (prober.CheckRe
 		return 0, "", ctx.Err()
 	case "hang":
 		err := w.executor.Sleep(ctx, time.Hour)
-		w.log("check %s ended", key)
+		w.logLine("check %s ended", key)
 		return 0, "", err
 	}
 	d, err := time.ParseDuration(what)
@@ -184,19 +184,19 @@ func aPod(uid, probes string) *v1.Pod {
 	}
 }
 
-// runs observes that the container of a pod has just started.
-func (w *harness) runs(uid, id string) {
+// observeStart observes that the container of a pod has just started.
+func (w *harness) observeStart(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{PodIP: "10.0.0.1", Containers: []prober.Container{
 		{Name: "c", ID: id, Running: true, StartedAt: w.executor.Now()},
 	}})
 }
 
-func (w *harness) ended(uid, id string) {
+func (w *harness) observeExit(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{Containers: []prober.Container{{Name: "c", ID: id}}})
 }
 
-// simulation runs a harness's prober in virtual time.
-func simulation(t *testing.T, change ...func(*prober.Config)) (*harness, *executor.Scheduler, *executor.Process) {
+// newSimulation runs a harness's prober in virtual time.
+func newSimulation(t *testing.T, change ...func(*prober.Config)) (*harness, *executor.Scheduler, *executor.Process) {
 	s := executor.NewScheduler(1, start)
 	p := s.NewProcess()
 	w := newHarness(t, p.Clock(), change...)

@@ -26,8 +26,8 @@ func (s *schedule) setDue(p *probe, due time.Time) {
 	heap.Fix(s, p.position)
 }
 
-// remove removes a probe from the schedule. It does nothing if the schedule does not have the probe.
-func (s *schedule) remove(p *probe) {
+// removeProbe removes a probe from the schedule. It does nothing if the schedule does not have the probe.
+func (s *schedule) removeProbe(p *probe) {
 	if p.position >= 0 {
 		heap.Remove(s, p.position)
 	}

@@ -245,7 +245,7 @@ func (p *Prober) removePodLocked(uid types.UID) {
 		p.abandonAttemptsAndQueueCancelsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		for _, probe := range c.probes {
 			if probe != nil {
-				p.scheduleOf(probe).remove(probe)
+				p.scheduleOf(probe).removeProbe(probe)
 			}
 		}
 	}
@@ -268,7 +268,7 @@ func (p *Prober) abandonAttemptsAndQueueCancelsLocked(c *container, kinds ...ver
 // is called after every change of a container's state.
 func (p *Prober) queueResultsAndRescheduleLocked(c *container, changes []verdict.Change, message string) {
 	for _, ch := range changes {
-		p.results.add(Result{
+		p.results.addResult(Result{
 			UID: c.pod.uid, Container: c.name, ContainerID: ch.ID, Kind: ch.Kind,
 			Success: ch.Value == verdict.Success, Message: message,
 		})
@@ -280,7 +280,7 @@ func (p *Prober) queueResultsAndRescheduleLocked(c *container, changes []verdict
 		if due, ok := c.state.Due(verdict.Kind(k)); ok && probe.unreturned == nil {
 			p.scheduleOf(probe).setDue(probe, due)
 		} else {
-			p.scheduleOf(probe).remove(probe)
+			p.scheduleOf(probe).removeProbe(probe)
 		}
 	}
 }

@@ -21,30 +21,30 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-func at(d time.Duration) time.Time { return start.Add(d) }
+func timeAfter(d time.Duration) time.Time { return start.Add(d) }
 
 // One container runs from its start to its exit, and then the next one. Initial values are not
 // delivered (PR-2). An exit changes every verdict to Failure (PR-7). After StopLivenessAndStartup
 // only the readiness probe runs (PR-8).
 func TestRun_Life(t *testing.T) {
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	w.p.AddPod(aPod("a", "lrs"))
-	s.RunUntil(at(5 * time.Second))
-	assert.Empty(t, w.lines(), "PR-4: no container was observed")
-	w.say("a/c/Startup", "fail")
-	w.runs("a", "1")
-	s.RunUntil(at(6 * time.Second))
-	w.say("a/c/Startup", "pass")
-	s.RunUntil(at(16 * time.Second))
-	w.say("a/c/Liveness", "fail")
-	s.RunUntil(at(36 * time.Second))
-	w.ended("a", "1")
-	w.runs("a", "2")
-	s.RunUntil(at(37 * time.Second))
+	s.RunUntil(timeAfter(5 * time.Second))
+	assert.Empty(t, w.takeLines(), "PR-4: no container was observed")
+	w.setResult("a/c/Startup", "fail")
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(6 * time.Second))
+	w.setResult("a/c/Startup", "pass")
+	s.RunUntil(timeAfter(16 * time.Second))
+	w.setResult("a/c/Liveness", "fail")
+	s.RunUntil(timeAfter(36 * time.Second))
+	w.observeExit("a", "1")
+	w.observeStart("a", "2")
+	s.RunUntil(timeAfter(37 * time.Second))
 	w.p.StopLivenessAndStartup("a")
-	s.RunUntil(at(47 * time.Second))
+	s.RunUntil(timeAfter(47 * time.Second))
 	w.p.RemovePod("a")
-	s.RunUntil(at(time.Hour))
+	s.RunUntil(timeAfter(time.Hour))
 	assert.Equal(t, `5s check a/c/Startup of 1 fail
 5s event Warning Unhealthy: Startup probe of container c failed: no
 15s check a/c/Startup of 1 pass
@@ -68,30 +68,30 @@ func TestRun_Life(t *testing.T) {
 36s check a/c/Readiness of 2 
 36s a/c Readiness of 2: true
 46s check a/c/Readiness of 2 
-`, w.lines())
+`, w.takeLines())
 }
 
 // An attempt makes three checks. If none has a result, the attempt does not count.
 func TestAttempt_PR11_Errors(t *testing.T) {
 	for what, want := range map[string]int{"error": 3, "nothing": 3, "panic": 1} {
-		w, s, _ := simulation(t, func(c *prober.Config) { c.Hooks.Probed = func(a prober.Attempt) { require.Error(t, a.Err) } })
-		w.say("a/c/Liveness", what)
+		w, s, _ := newSimulation(t, func(c *prober.Config) { c.Hooks.Probed = func(a prober.Attempt) { require.Error(t, a.Err) } })
+		w.setResult("a/c/Liveness", what)
 		w.p.AddPod(aPod("a", "l"))
-		w.runs("a", "1")
-		s.RunUntil(at(time.Second))
-		assert.Equal(t, want, w.calls("a/c/Liveness"), what)
-		s.RunUntil(at(91 * time.Second))
-		assert.Equal(t, 10*want, w.calls("a/c/Liveness"), "PR-20: it goes on")
+		w.observeStart("a", "1")
+		s.RunUntil(timeAfter(time.Second))
+		assert.Equal(t, want, w.countCalls("a/c/Liveness"), what)
+		s.RunUntil(timeAfter(91 * time.Second))
+		assert.Equal(t, 10*want, w.countCalls("a/c/Liveness"), "PR-20: it goes on")
 		assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Liveness))
 	}
 }
 
 func TestAttempt_TimeoutIsAFailure(t *testing.T) {
-	w, s, _ := simulation(t)
-	w.say("a/c/Liveness", "hang")
+	w, s, _ := newSimulation(t)
+	w.setResult("a/c/Liveness", "hang")
 	w.p.AddPod(aPod("a", "l"))
-	w.runs("a", "1")
-	s.RunUntil(at(30 * time.Second))
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(30 * time.Second))
 	assert.Equal(t, `0s check a/c/Liveness of 1 hang
 1s check a/c/Liveness ended
 1s event Warning Unhealthy: Liveness probe of container c failed: no answer within 1s
@@ -99,46 +99,46 @@ func TestAttempt_TimeoutIsAFailure(t *testing.T) {
 11s check a/c/Liveness ended
 11s event Warning Unhealthy: Liveness probe of container c failed: no answer within 1s
 11s a/c Liveness of 1: false no answer within 1s
-`, w.lines())
+`, w.takeLines())
 	assert.Equal(t, verdict.Failure, w.p.Verdict("a", "1", verdict.Liveness))
 }
 
 func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
-	w, s, _ := simulation(t)
-	w.say("a/c/Readiness", "warn")
+	w, s, _ := newSimulation(t)
+	w.setResult("a/c/Readiness", "warn")
 	w.p.AddPod(aPod("a", "r"))
-	w.runs("a", "1")
-	s.RunUntil(at(time.Second))
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(time.Second))
 	assert.Equal(t, `0s check a/c/Readiness of 1 warn
 0s event Warning ProbeWarning: Readiness probe warning: odd
 0s a/c Readiness of 1: true odd
-`, w.lines())
+`, w.takeLines())
 }
 
 // I21: the checks of a removed pod are cancelled at once, and their results are dropped (PR-18). A pod
 // that is being deleted has no liveness probe (PR-8).
 func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
-	w, s, p := simulation(t)
+	w, s, p := newSimulation(t)
 	pod := aPod("a", "l")
 	pod.Spec.Containers[0].LivenessProbe.TimeoutSeconds = 100
 	for name, end := range map[string]func(){
 		"removed":            func() { w.p.RemovePod("a") },
 		"cleaned up":         func() { w.p.CleanupPods(func(uid types.UID) bool { return uid == "b" }) },
 		"stopped":            func() { w.p.StopLivenessAndStartup("a") },
-		"not running":        func() { w.ended("a", "1") },
-		"another one":        func() { w.say("a/c/Liveness", "pass"); w.runs("a", "2") },
+		"not running":        func() { w.observeExit("a", "1") },
+		"another one":        func() { w.setResult("a/c/Liveness", "pass"); w.observeStart("a", "2") },
 		"added when deleted": func() { d := pod.DeepCopy(); d.DeletionTimestamp = &metav1.Time{}; w.p.AddPod(d) },
 	} {
-		w.say("a/c/Liveness", "hang")
+		w.setResult("a/c/Liveness", "hang")
 		w.p.AddPod(pod)
-		w.runs("a", "1")
+		w.observeStart("a", "1")
 		s.RunUntil(s.Now().Add(time.Second))
 		assert.Equal(t, 3, p.Running(), "the loop, the attempt and its deadline")
-		w.lines()
+		w.takeLines()
 		end()
 		s.RunUntil(s.Now().Add(2 * time.Second))
 		assert.Equal(t, 1, p.Running(), name)
-		assert.Contains(t, w.lines(), "check a/c/Liveness ended", name)
+		assert.Contains(t, w.takeLines(), "check a/c/Liveness ended", name)
 		w.p.RemovePod("a")
 	}
 	assert.Equal(t, verdict.Unknown, w.p.Verdict("a", "1", verdict.Liveness))
@@ -151,75 +151,75 @@ func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 func TestAttempt_PR1_HungChecksDoNotOverlap(t *testing.T) {
 	pod := aPod("a", "l")
 	for name, replace := range map[string]func(w *harness, id string){
-		"replaced": func(w *harness, id string) { w.runs("a", id) },
+		"replaced": func(w *harness, id string) { w.observeStart("a", id) },
 		"stopped and replaced": func(w *harness, id string) {
-			w.ended("a", "1")
-			w.runs("a", id)
+			w.observeExit("a", "1")
+			w.observeStart("a", id)
 		},
 		"the same runs again": func(w *harness, id string) {
 			if id != "5" {
 				id = "1"
 			}
-			w.ended("a", "1")
-			w.runs("a", id)
+			w.observeExit("a", "1")
+			w.observeStart("a", id)
 		},
 		"removed and added": func(w *harness, id string) {
 			w.p.RemovePod("a")
 			w.p.AddPod(pod)
-			w.runs("a", id)
+			w.observeStart("a", id)
 		},
 		"observed before it is added": func(w *harness, id string) {
 			w.p.RemovePod("a")
-			w.runs("a", id)
+			w.observeStart("a", id)
 			w.p.AddPod(pod)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, s, _ := simulation(t)
-			w.say("a/c/Liveness", "deaf") // For an hour.
+			w, s, _ := newSimulation(t)
+			w.setResult("a/c/Liveness", "deaf") // For an hour.
 			w.p.AddPod(pod)
-			w.runs("a", "1")
-			s.RunUntil(at(time.Minute))
-			require.Equal(t, 1, w.calls("a/c/Liveness"))
+			w.observeStart("a", "1")
+			s.RunUntil(timeAfter(time.Minute))
+			require.Equal(t, 1, w.countCalls("a/c/Liveness"))
 			for _, id := range []string{"2", "3", "4", "5"} {
 				replace(w, id)
 				s.RunUntil(s.Now().Add(time.Minute))
 			}
-			w.say("a/c/Liveness", "fail")
-			assert.Equal(t, 1, w.most())
-			w.lines()
-			s.RunUntil(at(time.Hour + time.Second))
-			assert.Equal(t, "1h0m0s check a/c/Liveness of 5 fail\n1h0m0s event Warning Unhealthy: Liveness probe of container c failed: no\n", w.lines())
+			w.setResult("a/c/Liveness", "fail")
+			assert.Equal(t, 1, w.mostRunning())
+			w.takeLines()
+			s.RunUntil(timeAfter(time.Hour + time.Second))
+			assert.Equal(t, "1h0m0s check a/c/Liveness of 5 fail\n1h0m0s event Warning Unhealthy: Liveness probe of container c failed: no\n", w.takeLines())
 			w.p.RemovePod("a")
-			s.RunUntil(at(2 * time.Hour))
-			assert.Empty(t, w.lines())
-			assert.Equal(t, 1, w.most())
+			s.RunUntil(timeAfter(2 * time.Hour))
+			assert.Empty(t, w.takeLines())
+			assert.Equal(t, 1, w.mostRunning())
 		})
 	}
 }
 
 // A check that hangs while its pod is removed is followed by no other.
 func TestRemovePod_HungCheckIsTheLast(t *testing.T) {
-	w, s, _ := simulation(t)
-	w.say("a/c/Liveness", "deaf")
+	w, s, _ := newSimulation(t)
+	w.setResult("a/c/Liveness", "deaf")
 	w.p.AddPod(aPod("a", "l"))
-	w.runs("a", "1")
-	s.RunUntil(at(time.Minute))
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(time.Minute))
 	w.p.RemovePod("a")
-	s.RunUntil(at(3 * time.Hour))
-	assert.Equal(t, 1, w.calls("a/c/Liveness"))
+	s.RunUntil(timeAfter(3 * time.Hour))
+	assert.Equal(t, 1, w.countCalls("a/c/Liveness"))
 }
 
 // CleanupPods keeps a pod that is added or observed while it calls keep. It removes all other pods for
 // which keep returns false, whether they were added or only observed.
 func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	for _, uid := range []string{"added", "gone", "observed", "wanted"} {
 		w.p.AddPod(aPod(uid, "r"))
-		w.runs(uid, "1")
+		w.observeStart(uid, "1")
 	}
-	w.runs("never added", "1")
-	s.RunUntil(at(time.Second))
+	w.observeStart("never added", "1")
+	s.RunUntil(timeAfter(time.Second))
 	var asked []types.UID
 	w.p.CleanupPods(func(uid types.UID) bool {
 		asked = append(asked, uid)
@@ -227,16 +227,16 @@ func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
 		case "added":
 			w.p.AddPod(aPod("added", "r"))
 			w.p.AddPod(aPod("new", "r"))
-			w.runs("new", "1")
+			w.observeStart("new", "1")
 		case "observed":
-			w.runs("observed", "1")
+			w.observeStart("observed", "1")
 		}
 		return uid == "wanted"
 	})
 	assert.Equal(t, []types.UID{"added", "gone", "never added", "observed", "wanted"}, asked)
-	s.RunUntil(at(2 * time.Second))
+	s.RunUntil(timeAfter(2 * time.Second))
 	w.p.AddPod(aPod("never added", "r"))
-	s.RunUntil(at(3 * time.Second))
+	s.RunUntil(timeAfter(3 * time.Second))
 	for uid, want := range map[types.UID]verdict.Value{
 		"added": verdict.Success, "observed": verdict.Success, "wanted": verdict.Success, "new": verdict.Success,
 		"gone": verdict.Unknown, "never added": verdict.Unknown,
@@ -249,10 +249,10 @@ func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
 func TestRun_EndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil)
-		w.say("a/c/Liveness", "hang")
-		w.say("b/c/Readiness", "pass")
+		w.setResult("a/c/Liveness", "hang")
+		w.setResult("b/c/Readiness", "pass")
 		w.p.AddPod(aPod("a", "l"))
-		w.runs("a", "1")
+		w.observeStart("a", "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.p.Run(ctx) }()
@@ -261,7 +261,7 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 		assert.ErrorIs(t, w.p.Step(ctx), prober.ErrRunning)
 		cancel()
 		require.NoError(t, <-ended)
-		assert.Equal(t, "0s check a/c/Liveness of 1 hang\n500ms check a/c/Liveness ended\n", w.lines())
+		assert.Equal(t, "0s check a/c/Liveness of 1 hang\n500ms check a/c/Liveness ended\n", w.takeLines())
 		assert.ErrorIs(t, w.p.Step(ctx), context.Canceled)
 
 		// Step works after Run. A second Run does not.
@@ -270,7 +270,7 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 		assert.EqualError(t, err, "prober: Run was called a second time")
 		time.Sleep(time.Second)
 		w.p.AddPod(aPod("b", "r"))
-		w.runs("b", "1")
+		w.observeStart("b", "1")
 		assert.NoError(t, w.p.Step(t.Context()))
 		assert.Equal(t, verdict.Success, w.p.Verdict("b", "1", verdict.Readiness))
 	})
@@ -282,18 +282,18 @@ func TestRun_I43_NamesTheStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil, func(c *prober.Config) { c.DrainTimeout = 5 * time.Second })
 		for _, uid := range []string{"b", "a"} {
-			w.say(uid+"/c/Liveness", "deaf")
+			w.setResult(uid+"/c/Liveness", "deaf")
 			w.p.AddPod(aPod(uid, "l"))
-			w.runs(uid, "1")
+			w.observeStart(uid, "1")
 		}
-		w.say("c/c/Liveness", "hang")
+		w.setResult("c/c/Liveness", "hang")
 		w.p.AddPod(aPod("c", "l"))
-		w.runs("c", "1")
+		w.observeStart("c", "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.p.Run(ctx) }()
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, 1, w.calls("a/c/Liveness"), "no second one beside it")
+		assert.Equal(t, 1, w.countCalls("a/c/Liveness"), "no second one beside it")
 		w.p.RemovePod("b") // Its check goes on all the same.
 		cancel()
 		err := <-ended
@@ -310,9 +310,9 @@ func TestRun_I43_NamesTheStuck(t *testing.T) {
 func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil, func(c *prober.Config) { c.DrainTimeout = -1 })
-		w.say("a/c/Liveness", "deaf")
+		w.setResult("a/c/Liveness", "deaf")
 		w.p.AddPod(aPod("a", "l"))
-		w.runs("a", "1")
+		w.observeStart("a", "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		require.NoError(t, w.p.Run(ctx))
@@ -322,17 +322,17 @@ func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
 
 // At most MaxProbes attempts run at once. The oldest due probe goes first.
 func TestRun_Limit(t *testing.T) {
-	w, s, _ := simulation(t, func(c *prober.Config) { c.MaxProbes = 3 })
+	w, s, _ := newSimulation(t, func(c *prober.Config) { c.MaxProbes = 3 })
 	for i := range 9 {
 		uid := fmt.Sprint(i)
-		w.say(uid+"/c/Readiness", "500ms")
+		w.setResult(uid+"/c/Readiness", "500ms")
 		w.p.AddPod(aPod(uid, "r"))
-		w.runs(uid, uid)
+		w.observeStart(uid, uid)
 	}
-	s.RunUntil(at(2 * time.Second))
-	assert.Equal(t, 3, w.most())
+	s.RunUntil(timeAfter(2 * time.Second))
+	assert.Equal(t, 3, w.mostRunning())
 	var order []string
-	for line := range strings.Lines(w.lines()) {
+	for line := range strings.Lines(w.takeLines()) {
 		if strings.Contains(line, "check") {
 			order = append(order, strings.Fields(line)[0])
 		}
@@ -342,34 +342,34 @@ func TestRun_Limit(t *testing.T) {
 
 // Probes whose last attempt reached its timeout use at most half of MaxProbes.
 func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
-	w, s, _ := simulation(t, func(c *prober.Config) { c.MaxProbes = 4 })
+	w, s, _ := newSimulation(t, func(c *prober.Config) { c.MaxProbes = 4 })
 	for i := range 8 {
 		uid := fmt.Sprint("hangs", i)
-		w.say(uid+"/c/Readiness", "hang")
+		w.setResult(uid+"/c/Readiness", "hang")
 		pod := aPod(uid, "r")
 		pod.Spec.Containers[0].ReadinessProbe.TimeoutSeconds = 9
 		w.p.AddPod(pod)
-		w.runs(uid, uid)
+		w.observeStart(uid, uid)
 	}
-	s.RunUntil(at(20 * time.Second))
+	s.RunUntil(timeAfter(20 * time.Second))
 	w.p.AddPod(aPod("good", "r"))
-	w.runs("good", "1")
-	w.lines()
-	s.RunUntil(at(120 * time.Second))
-	assert.Equal(t, 11, w.calls("good/c/Readiness"), "each of its ticks, and at once")
-	assert.Equal(t, 4, w.most())
+	w.observeStart("good", "1")
+	w.takeLines()
+	s.RunUntil(timeAfter(120 * time.Second))
+	assert.Equal(t, 11, w.countCalls("good/c/Readiness"), "each of its ticks, and at once")
+	assert.Equal(t, 4, w.mostRunning())
 	for i := range 8 {
-		assert.Positive(t, w.calls(fmt.Sprintf("hangs%d/c/Readiness", i)), "none is left out")
+		assert.Positive(t, w.countCalls(fmt.Sprintf("hangs%d/c/Readiness", i)), "none is left out")
 	}
 }
 
 // I49: a prober without due probes takes no step.
 func TestRun_I49_IdleCostsNothing(t *testing.T) {
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	w.p.AddPod(aPod("a", "lr"))
 	s.RunUntilIdle()
 	before := s.Steps()
-	s.RunUntil(at(24 * time.Hour))
+	s.RunUntil(timeAfter(24 * time.Hour))
 	assert.Equal(t, before, s.Steps())
 	_, due := w.p.Next()
 	assert.False(t, due)
@@ -377,31 +377,31 @@ func TestRun_I49_IdleCostsNothing(t *testing.T) {
 
 // AddPod uses an observation that came before it.
 func TestObserve_BeforeAddPod(t *testing.T) {
-	w, s, _ := simulation(t)
-	w.runs("a", "1")
+	w, s, _ := newSimulation(t)
+	w.observeStart("a", "1")
 	w.p.AddPod(aPod("a", "r"))
-	s.RunUntil(at(time.Second))
+	s.RunUntil(timeAfter(time.Second))
 	assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Readiness))
 }
 
 // PR-1: adding a pod again adds new probes and does not change the others (PR-19).
 func TestAddPod_PR1(t *testing.T) {
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	w.p.AddPod(aPod("a", "r"))
-	w.runs("a", "1")
-	s.RunUntil(at(time.Second))
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(time.Second))
 	again := aPod("a", "rl")
 	again.Spec.Containers[0].ReadinessProbe.PeriodSeconds = 1
 	w.p.AddPod(again)
-	s.RunUntil(at(10 * time.Second))
-	assert.Equal(t, 2, w.calls("a/c/Readiness"))
-	assert.Equal(t, 1, w.calls("a/c/Liveness"))
+	s.RunUntil(timeAfter(10 * time.Second))
+	assert.Equal(t, 2, w.countCalls("a/c/Readiness"))
+	assert.Equal(t, 1, w.countCalls("a/c/Liveness"))
 }
 
 // Sidecars are probed. Ordinary init containers are not, also if their spec has probes.
 func TestAddPod_WhichContainers(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	pod := aPod("a", "")
 	pod.Spec.InitContainers = []v1.Container{
 		{Name: "init", LivenessProbe: &v1.Probe{}},
@@ -411,8 +411,8 @@ func TestAddPod_WhichContainers(t *testing.T) {
 	w.p.Observe("a", prober.Observed{Containers: []prober.Container{
 		{Name: "init", ID: "1", Running: true}, {Name: "side", ID: "2", Running: true}, {Name: "c", ID: "3", Running: true},
 	}})
-	s.RunUntil(at(5 * time.Second))
-	assert.Equal(t, "5s check a/side/Liveness of 2 \n", w.lines(), "and its start is unknown: PR-3")
+	s.RunUntil(timeAfter(5 * time.Second))
+	assert.Equal(t, "5s check a/side/Liveness of 2 \n", w.takeLines(), "and its start is unknown: PR-3")
 }
 
 // Results are delivered in order, also if Config.Result causes another one. A panic in Config.Result
@@ -420,19 +420,19 @@ func TestAddPod_WhichContainers(t *testing.T) {
 func TestResult_Reentry(t *testing.T) {
 	var got []string
 	var w *harness
-	w, s, _ := simulation(t, func(c *prober.Config) {
+	w, s, _ := newSimulation(t, func(c *prober.Config) {
 		c.Result = func(r prober.Result) {
 			got = append(got, fmt.Sprintf("%v %v", r.Kind, r.Success))
 			if len(got) == 1 {
-				w.ended("a", "1")
+				w.observeExit("a", "1")
 				got = append(got, "left")
 				panic("boom")
 			}
 		}
 	})
 	w.p.AddPod(aPod("a", "rl"))
-	w.runs("a", "1")
-	s.RunUntil(at(time.Second))
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(time.Second))
 	assert.Equal(t, []string{"Readiness true", "left", "Liveness false", "Readiness false"}, got)
 }
 
@@ -453,31 +453,31 @@ func TestRun_F78_Suspended(t *testing.T) {
 		for i := range 10 {
 			uid := fmt.Sprint(i)
 			w.p.AddPod(aPod(uid, "r"))
-			w.runs(uid, uid)
+			w.observeStart(uid, uid)
 			w.p.Observe(types.UID(uid), prober.Observed{})
 		}
 		hangs := aPod("hangs", "l")
 		hangs.Spec.Containers[0].LivenessProbe.FailureThreshold = 1
 		w.p.AddPod(hangs)
-		w.runs("hangs", "1")
+		w.observeStart("hangs", "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.p.Run(ctx) }()
 		time.Sleep(9500 * time.Millisecond)
-		w.say("hangs/c/Liveness", "hang")
+		w.setResult("hangs/c/Liveness", "hang")
 		time.Sleep(800 * time.Millisecond) // The check at 10 s hangs.
-		w.lines()
+		w.takeLines()
 		by.Store(int64(time.Hour))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		lines := w.lines()
+		lines := w.takeLines()
 		assert.Contains(t, lines, "resumed after")
 		assert.Contains(t, lines, "the process was stopped during the check")
 		assert.NotContains(t, lines, "Liveness of 1: false")
-		assert.Equal(t, 2, w.calls("0/c/Readiness"), "no storm")
+		assert.Equal(t, 2, w.countCalls("0/c/Readiness"), "no storm")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, 3, w.calls("0/c/Readiness"), "but the next tick")
+		assert.Equal(t, 3, w.countCalls("0/c/Readiness"), "but the next tick")
 		cancel()
 		require.NoError(t, <-ended)
 	})
@@ -488,18 +488,18 @@ func TestStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil, func(c *prober.Config) { c.MaxProbes = 2 })
 		for i := range 5 {
-			w.say(fmt.Sprintf("%d/c/Readiness", i), "500ms")
+			w.setResult(fmt.Sprintf("%d/c/Readiness", i), "500ms")
 			w.p.AddPod(aPod(fmt.Sprint(i), "r"))
-			w.runs(fmt.Sprint(i), "1")
+			w.observeStart(fmt.Sprint(i), "1")
 		}
 		require.NoError(t, w.p.Step(t.Context()))
-		assert.Equal(t, 2, w.most())
+		assert.Equal(t, 2, w.mostRunning())
 		next, ok := w.p.Next()
 		assert.True(t, ok)
 		assert.Equal(t, 10*time.Second, next.Sub(w.begun))
-		w.lines()
+		w.takeLines()
 		require.NoError(t, w.p.Step(t.Context()))
-		assert.Empty(t, w.lines())
+		assert.Empty(t, w.takeLines())
 	})
 }
 

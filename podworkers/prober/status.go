@@ -67,9 +67,9 @@ type resultQueue struct {
 	}
 }
 
-// add appends a result to the queue. The lock of the Prober, which the caller holds, keeps the results in
+// addResult appends a result to the queue. The lock of the Prober, which the caller holds, keeps the results in
 // order.
-func (o *resultQueue) add(r Result) {
+func (o *resultQueue) addResult(r Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.waiting = append(o.mu.waiting, r)

@@ -13,9 +13,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/prober"
 )
 
-// running is the status of container c as a plan makes it: it runs, so it is
-// said to have started and to be ready.
-func running(id string) v1.ContainerStatus {
+// runningStatus returns the status of a running container c, with started and ready set, as package plan computes it.
+func runningStatus(id string) v1.ContainerStatus {
 	yes := true
 	return v1.ContainerStatus{
 		Name: "c", ContainerID: id, Started: &yes, Ready: true,
@@ -23,8 +22,8 @@ func running(id string) v1.ContainerStatus {
 	}
 }
 
-// judged is what becomes of a status.
-func (w *harness) judged(pod *v1.Pod, s v1.ContainerStatus) string {
+// describeUpdate returns the fields started and ready of a status after UpdatePodStatus.
+func (w *harness) describeUpdate(pod *v1.Pod, s v1.ContainerStatus) string {
 	status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{s}}
 	w.p.UpdatePodStatus(pod, &status)
 	return fmt.Sprintf("started=%v ready=%v", *status.ContainerStatuses[0].Started, status.ContainerStatuses[0].Ready)
@@ -40,38 +39,38 @@ func TestUpdatePodStatus_PR15_PR16(t *testing.T) {
 	for probes, want := range map[string]struct{ added, probed string }{
 		"": {both, both}, "l": {both, both}, "r": {started, both}, "s": {neither, both}, "rs": {neither, both},
 	} {
-		w, s, _ := simulation(t)
+		w, s, _ := newSimulation(t)
 		pod := aPod("a", probes)
-		assert.Equal(t, want.added, w.judged(pod, running("1")), "%q, of a pod that was not added", probes)
-		w.runs("a", "1")
-		assert.Equal(t, want.added, w.judged(pod, running("1")), "%q, of a pod that was only seen", probes)
+		assert.Equal(t, want.added, w.describeUpdate(pod, runningStatus("1")), "%q, of a pod that was not added", probes)
+		w.observeStart("a", "1")
+		assert.Equal(t, want.added, w.describeUpdate(pod, runningStatus("1")), "%q, of a pod that was only seen", probes)
 		w.p.AddPod(pod)
-		assert.Equal(t, want.added, w.judged(pod, running("1")), probes)
-		s.RunUntil(at(30 * time.Second))
-		assert.Equal(t, want.probed, w.judged(pod, running("1")), probes)
+		assert.Equal(t, want.added, w.describeUpdate(pod, runningStatus("1")), probes)
+		s.RunUntil(timeAfter(30 * time.Second))
+		assert.Equal(t, want.probed, w.describeUpdate(pod, runningStatus("1")), probes)
 		if probes != "" {
-			assert.Equal(t, want.added, w.judged(pod, running("2")), "%q, of another container", probes)
+			assert.Equal(t, want.added, w.describeUpdate(pod, runningStatus("2")), "%q, of another container", probes)
 		}
-		assert.Equal(t, neither, w.judged(pod, v1.ContainerStatus{Name: "c", ContainerID: "1", Ready: true}), "not running")
+		assert.Equal(t, neither, w.describeUpdate(pod, v1.ContainerStatus{Name: "c", ContainerID: "1", Ready: true}), "not running")
 	}
 }
 
 func TestUpdatePodStatus_PR14_ProbesAtOnce(t *testing.T) {
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	pod := aPod("a", "r")
-	w.say("a/c/Readiness", "error")
+	w.setResult("a/c/Readiness", "error")
 	w.p.AddPod(pod)
-	w.runs("a", "1")
-	s.RunUntil(at(2 * time.Second))
-	w.say("a/c/Readiness", "pass")
-	assert.Equal(t, started, w.judged(pod, running("1")))
-	s.RunUntil(at(2 * time.Second))
-	assert.Equal(t, both, w.judged(pod, running("1")))
+	w.observeStart("a", "1")
+	s.RunUntil(timeAfter(2 * time.Second))
+	w.setResult("a/c/Readiness", "pass")
+	assert.Equal(t, started, w.describeUpdate(pod, runningStatus("1")))
+	s.RunUntil(timeAfter(2 * time.Second))
+	assert.Equal(t, both, w.describeUpdate(pod, runningStatus("1")))
 }
 
 func TestUpdatePodStatus_PR17_InitContainers(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	pod := aPod("a", "")
 	pod.Spec.InitContainers = []v1.Container{
 		{Name: "done"}, {Name: "failed"}, {Name: "runs"},
@@ -82,7 +81,7 @@ func TestUpdatePodStatus_PR17_InitContainers(t *testing.T) {
 		return v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: code}}}
 	}
 	status := v1.PodStatus{InitContainerStatuses: []v1.ContainerStatus{
-		named("done", exited(0)), named("failed", exited(1)), named("runs", running("1")), named("side", running("2")),
+		named("done", exited(0)), named("failed", exited(1)), named("runs", runningStatus("1")), named("side", runningStatus("2")),
 	}}
 	w.p.AddPod(pod)
 	w.p.Observe("a", prober.FromStatus(&status))
@@ -95,22 +94,22 @@ func TestUpdatePodStatus_PR17_InitContainers(t *testing.T) {
 		return strings.Join(all, ", ")
 	}
 	assert.Equal(t, "done false true, failed false false, runs true false, side true false", judged())
-	s.RunUntil(at(time.Second))
+	s.RunUntil(timeAfter(time.Second))
 	assert.Equal(t, "done false true, failed false false, runs true false, side true true", judged())
 }
 
 // PR-5: a restarted agent keeps the published readiness of old containers.
 func TestUpdatePodStatus_PR5_AgentRestart(t *testing.T) {
-	w, s, _ := simulation(t)
+	w, s, _ := newSimulation(t)
 	pod := aPod("a", "rs")
-	old := running("1")
+	old := runningStatus("1")
 	old.State.Running.StartedAt = metav1.NewTime(start.Add(-time.Hour))
 	w.p.AddPod(pod)
 	w.p.Observe("a", prober.FromStatus(&v1.PodStatus{PodIP: "10.0.0.1", ContainerStatuses: []v1.ContainerStatus{old}}))
-	assert.Equal(t, both, w.judged(pod, running("1")))
-	w.say("a/c/Readiness", "fail")
-	s.RunUntil(at(14 * time.Second))
-	assert.Equal(t, both, w.judged(pod, running("1")), "one failure is not enough")
-	s.RunUntil(at(16 * time.Second))
-	assert.Equal(t, started, w.judged(pod, running("1")))
+	assert.Equal(t, both, w.describeUpdate(pod, runningStatus("1")))
+	w.setResult("a/c/Readiness", "fail")
+	s.RunUntil(timeAfter(14 * time.Second))
+	assert.Equal(t, both, w.describeUpdate(pod, runningStatus("1")), "one failure is not enough")
+	s.RunUntil(timeAfter(16 * time.Second))
+	assert.Equal(t, started, w.describeUpdate(pod, runningStatus("1")))
 }

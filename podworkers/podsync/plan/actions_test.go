@@ -21,10 +21,12 @@ type actions struct {
 	Ephemeral, Init, Containers                  []plan.Held
 }
 
-// decided is Decide for a described pod, by what its steps are for.
-func (w *harness) decided() actions { return sorted(w.pod, plan.Decide(w.pod, w.st, w.input())) }
+// decideActions returns the decision about the described pod, grouped by the purpose of its steps.
+func (w *harness) decideActions() actions {
+	return groupActions(w.pod, plan.Decide(w.pod, w.st, w.planInput()))
+}
 
-func sorted(pod *v1.Pod, d plan.Decision) actions {
+func groupActions(pod *v1.Pod, d plan.Decision) actions {
 	a := actions{SandboxID: d.SandboxID, Initialized: d.Memory.Initialized != ""}
 	for _, s := range d.Steps {
 		isReset := s.Reason == plan.WhyAllRestart || s.Reason == plan.WhyRestartsAll
@@ -54,12 +56,12 @@ func sorted(pod *v1.Pod, d plan.Decision) actions {
 		}
 	}
 	for _, s := range d.Starts(pod) {
-		a.start(pod, s)
+		a.addStart(pod, s)
 	}
 	return a
 }
 
-func (a *actions) start(pod *v1.Pod, s plan.Held) {
+func (a *actions) addStart(pod *v1.Pod, s plan.Held) {
 	for i := range pod.Spec.InitContainers {
 		if pod.Spec.InitContainers[i].Name == s.Name {
 			a.Init = append(a.Init, s)

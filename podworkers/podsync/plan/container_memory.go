@@ -100,9 +100,9 @@ type memoryTree struct {
 	left, right *memoryTree
 }
 
-// get returns the memory of the container with a name. It returns the zero memory if the tree has no such
+// findMemory returns the memory of the container with a name. It returns the zero memory if the tree has no such
 // container.
-func (t *memoryTree) get(name string) containerMemory {
+func (t *memoryTree) findMemory(name string) containerMemory {
 	if s := t.findCompact(name); s != nil {
 		return s.toContainerMemory()
 	}

@@ -218,6 +218,6 @@ func TestStatus_Addresses(t *testing.T) {
 func TestStatus_StartingIsNoEnd(t *testing.T) {
 	w := newHarness(t, "pod main=a policy=OnFailure\nsandbox 0 ready\na 0 exited=0")
 	assert.Equal(t, v1.PodSucceeded, plan.Status(w.statusInput(false)).Phase)
-	w.line("starting", strings.Fields("a 1"))
+	w.readLine("starting", strings.Fields("a 1"))
 	assert.Equal(t, v1.PodRunning, plan.Status(w.statusInput(false)).Phase)
 }

@@ -20,7 +20,7 @@ var (
 // Holding is a memory in which a container is delayed for so long from now, whatever its
 // records say.
 func (m Memory) Holding(c *v1.Container, now time.Time, delay time.Duration) Memory {
-	p := m.containers.get(c.Name)
+	p := m.containers.findMemory(c.Name)
 	p.spec, p.start = crashLoopKey(c), lastStart{}
 	p.backoff, p.exit = backoff.State{Delay: delay, LastStart: now}, lastExit{id: "held", attempt: math.MaxUint32, at: now}
 	m.setContainer(c.Name, p)
@@ -45,14 +45,14 @@ func (m Memory) Dump() string {
 }
 
 // Started is the ID of the attempt at a container that was started last.
-func (m Memory) Started(container string) string { return m.containers.get(container).start.id }
+func (m Memory) Started(container string) string { return m.containers.findMemory(container).start.id }
 
 // Made is what a container was created with.
 type Made = creation
 
 // Created is a memory of what a container was created with.
 func (m Memory) Created(made Made) Memory {
-	past := m.containers.get(made.Name)
+	past := m.containers.findMemory(made.Name)
 	past.created = made
 	m.setContainer(made.Name, past)
 	return m

@@ -38,14 +38,14 @@ type smallPod struct {
 	init, regular []smallContainer
 }
 
-// again is what the restart policy says of a container that has ended.
-func (p *smallPod) again(c smallContainer) bool {
+// restartsAfterExit reports whether the restart policy restarts an exited container.
+func (p *smallPod) restartsAfterExit(c smallContainer) bool {
 	return p.policy == v1.RestartPolicyAlways || p.policy == v1.RestartPolicyOnFailure && c.smallState == failed
 }
 
-// starts restates what the kubelet does with such a pod: the containers that it starts, in
+// expectedStarts restates what the kubelet does with such a pod: the containers that it starts, in
 // order, or that it stops the pod.
-func (p *smallPod) starts() (starts []string, stops bool) {
+func (p *smallPod) expectedStarts() (starts []string, stops bool) {
 	// Initialization is as far as the last init container that has a record, or past all of
 	// them if a regular container has.
 	at := -1
@@ -81,7 +81,7 @@ func (p *smallPod) starts() (starts []string, stops bool) {
 	kept := 0
 	for _, c := range p.regular {
 		switch {
-		case c.smallState == isNew, c.smallState == isCreated, c.smallState >= isPublishedSuccess && p.again(c):
+		case c.smallState == isNew, c.smallState == isCreated, c.smallState >= isPublishedSuccess && p.restartsAfterExit(c):
 			starts = append(starts, c.name)
 			kept++
 		case c.smallState == runs:
@@ -114,8 +114,8 @@ func (p *smallPod) atInit(at int, starts []string) (_ []string, next, stops bool
 	}
 }
 
-// phase restates the kubelet's phase of such a pod.
-func (p *smallPod) phase() v1.PodPhase {
+// expectedPhase restates the kubelet's phase of such a pod.
+func (p *smallPod) expectedPhase() v1.PodPhase {
 	var initPending, sidecarPending, ran, waiting, running, stopped, wells int
 	for _, c := range p.regular {
 		switch {
@@ -159,8 +159,8 @@ func (p *smallPod) phase() v1.PodPhase {
 	return v1.PodRunning
 }
 
-// make is the pod, and its status as the kubelet makes it.
-func (p *smallPod) make() (pod *v1.Pod, seen *runtime.PodStatus, status v1.PodStatus) {
+// makePod returns the pod, its records in the runtime, and its status as the kubelet computes it.
+func (p *smallPod) makePod() (pod *v1.Pod, seen *runtime.PodStatus, status v1.PodStatus) {
 	pod, seen = &v1.Pod{}, &runtime.PodStatus{}
 	pod.Spec.RestartPolicy = p.policy
 	seen.Sandboxes = []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}, IPs: []string{"10.0.0.1"}}}
@@ -194,9 +194,9 @@ func (p *smallPod) make() (pod *v1.Pod, seen *runtime.PodStatus, status v1.PodSt
 	return pod, seen, status
 }
 
-// check compares the decision and the status with the kubelet's rules.
-func (p *smallPod) check(t *testing.T) {
-	pod, seen, status := p.make()
+// checkAgainstKubelet compares the decision and the status with the kubelet's rules.
+func (p *smallPod) checkAgainstKubelet(t *testing.T) {
+	pod, seen, status := p.makePod()
 	d := plan.Decide(pod, seen, plan.Input{Now: epoch})
 	var starts []string
 	stops := false
@@ -210,12 +210,12 @@ func (p *smallPod) check(t *testing.T) {
 			require.Fail(t, "it does more than that", "%+v: %+v", p, s)
 		}
 	}
-	wantStarts, wantStops := p.starts()
+	wantStarts, wantStops := p.expectedStarts()
 	if fmt.Sprint(wantStarts, wantStops) != fmt.Sprint(starts, stops) {
 		require.Equal(t, fmt.Sprint(wantStarts, wantStops), fmt.Sprint(starts, stops), "%+v", p)
 	}
-	if got := podstatus.Conclude(pod, status, podstatus.Observed{SandboxReady: true}); got.Phase != p.phase() {
-		require.Equal(t, p.phase(), got.Phase, "%+v", p)
+	if got := podstatus.Conclude(pod, status, podstatus.Observed{SandboxReady: true}); got.Phase != p.expectedPhase() {
+		require.Equal(t, p.expectedPhase(), got.Phase, "%+v", p)
 	}
 }
 
@@ -223,11 +223,11 @@ func (p *smallPod) check(t *testing.T) {
 func TestKubelet_SmallPods(t *testing.T) {
 	pods := 0
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
-		for _, init := range lists("i", 2, true) {
-			for _, regular := range lists("c", 2, false) {
+		for _, init := range containerLists("i", 2, true) {
+			for _, regular := range containerLists("c", 2, false) {
 				if len(regular) > 0 {
 					p := smallPod{policy, init, regular}
-					p.check(t)
+					p.checkAgainstKubelet(t)
 					pods++
 				}
 			}
@@ -236,12 +236,12 @@ func TestKubelet_SmallPods(t *testing.T) {
 	require.Equal(t, 3*(1+10+100)*(5+25), pods)
 }
 
-// lists are all lists of at most n containers in all states, sidecars or not.
-func lists(name string, n int, sidecars bool) [][]smallContainer {
+// containerLists returns all lists of at most n containers in all states, with or without sidecars.
+func containerLists(name string, n int, sidecars bool) [][]smallContainer {
 	if n == 0 {
 		return [][]smallContainer{nil}
 	}
-	shorter := lists(name, n-1, sidecars)
+	shorter := containerLists(name, n-1, sidecars)
 	all := shorter
 	for _, list := range shorter {
 		for state := range smallStates {

@@ -88,7 +88,7 @@ func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 			m.sandbox.backoff, m.sandbox.counted = m.policy.Next(m.sandbox.backoff, at), true
 		}
 	case StartContainer:
-		past, key := m.containers.get(s.Name), crashLoopKey(s.Container)
+		past, key := m.containers.findMemory(s.Name), crashLoopKey(s.Container)
 		if past.spec != key {
 			past.spec, past.backoff, past.start = key, backoff.State{}, lastStart{}
 		}
@@ -139,7 +139,7 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 	if s.Op != StartContainer {
 		return m
 	}
-	past := m.containers.get(s.Name)
+	past := m.containers.findMemory(s.Name)
 	switch stage {
 	case StageCreating:
 		// RecordAttempt advances the crash loop only after an exit that a record shows. Here the
@@ -191,14 +191,14 @@ func (m Memory) newCreation(s *Step) creation {
 // if the runtime has refused this start for maxStartRefusal, or for good. Then the executor removes the
 // container and creates another one.
 func (m Memory) canRetryStart(container, id string, now time.Time) bool {
-	r := m.containers.get(container).refused
+	r := m.containers.findMemory(container).refused
 	return r.id != id || !r.since.IsZero() && now.Sub(r.since) < maxStartRefusal
 }
 
 // SetWaitingReason records why the last start of a container failed. Status shows the reason until
 // the container runs. The zero Reason clears it.
 func (m Memory) SetWaitingReason(container string, why Reason) Memory {
-	if past := m.containers.get(container); past.reason != why {
+	if past := m.containers.findMemory(container); past.reason != why {
 		past.reason = why
 		m.setContainer(container, past)
 	}
@@ -206,12 +206,14 @@ func (m Memory) SetWaitingReason(container string, why Reason) Memory {
 }
 
 // WaitingReason returns the reason that SetWaitingReason has recorded for a container.
-func (m Memory) WaitingReason(container string) Reason { return m.containers.get(container).reason }
+func (m Memory) WaitingReason(container string) Reason {
+	return m.containers.findMemory(container).reason
+}
 
 // withReplacedID returns a Memory which records that the executor stops the container with the ID for its next
 // attempt. The exit code of that container then does not count as success. An empty id clears the record.
 func (m Memory) withReplacedID(name, id string) Memory {
-	if past := m.containers.get(name); past.replaced != id {
+	if past := m.containers.findMemory(name); past.replaced != id {
 		past.replaced = id
 		m.setContainer(name, past)
 	}
@@ -304,7 +306,7 @@ func (d *decision) updateMemory() {
 		if e.exited != nil {
 			d.recordExitIfNewer(e.exited)
 		}
-		past := d.Memory.containers.get(e.spec.Name)
+		past := d.Memory.containers.findMemory(e.spec.Name)
 		if past.spec == "" || past.spec != crashLoopKey(e.spec) {
 			continue
 		}
@@ -318,7 +320,7 @@ func (d *decision) updateMemory() {
 // recordExitIfNewer stores the exit of a record in the memory, unless that exit or one of a later attempt is
 // already stored. The exit time is never in the future.
 func (d *decision) recordExitIfNewer(rec *runtime.ContainerStatus) {
-	past := d.Memory.containers.get(rec.Name)
+	past := d.Memory.containers.findMemory(rec.Name)
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return
 	}

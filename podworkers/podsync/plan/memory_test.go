@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 				p := newPilot(t)
 				for line := range strings.Lines(d.Input) {
-					p.do(strings.Fields(line))
+					p.runCommand(strings.Fields(line))
 				}
 				return p.out.String()
 			})
@@ -63,28 +63,28 @@ func newPilot(t *testing.T) *pilot {
 	p := &pilot{t: t, pod: &v1.Pod{}, seen: &runtime.PodStatus{}}
 	p.pod.Spec.Containers = []v1.Container{{Name: "a", Image: "img"}}
 	p.last = plan.Step{Op: plan.StartContainer, Name: "a", Container: &p.pod.Spec.Containers[0]}
-	p.sandbox("ready")
+	p.setSandbox("ready")
 	return p
 }
 
-func (p *pilot) duration(s string) time.Duration {
+func (p *pilot) parseDuration(s string) time.Duration {
 	d, err := time.ParseDuration(s)
 	require.NoError(p.t, err)
 	return d
 }
 
-func (p *pilot) clock() time.Time { return epoch.Add(p.now) }
+func (p *pilot) currentTime() time.Time { return epoch.Add(p.now) }
 
-func (p *pilot) do(f []string) {
+func (p *pilot) runCommand(f []string) {
 	switch c := &p.pod.Spec.Containers[0]; f[0] {
 	case "at":
-		p.now = p.duration(f[1])
+		p.now = p.parseDuration(f[1])
 	case "max":
-		p.policy.Max = p.duration(f[1])
+		p.policy.Max = p.parseDuration(f[1])
 	case "record":
-		p.record(f[1:])
+		p.setRecord(f[1:])
 	case "sandbox":
-		p.sandbox(f[1])
+		p.setSandbox(f[1])
 	case "image":
 		c.Image = f[1]
 	case "cpu":
@@ -92,24 +92,24 @@ func (p *pilot) do(f []string) {
 	case "forget":
 		p.memory = plan.Memory{}
 	case "decide":
-		p.decide()
+		p.decideSteps()
 	default:
-		p.note(f)
+		p.recordStage(f)
 	}
 }
 
-func (p *pilot) note(f []string) {
+func (p *pilot) recordStage(f []string) {
 	switch f[0] {
 	case "attempt":
-		p.memory = p.memory.RecordAttempt(p.last, p.clock())
+		p.memory = p.memory.RecordAttempt(p.last, p.currentTime())
 	case "creating":
-		p.memory = p.memory.RecordStage(p.last, plan.StageCreating, "", p.clock())
+		p.memory = p.memory.RecordStage(p.last, plan.StageCreating, "", p.currentTime())
 	case "made":
 		p.memory = p.memory.RecordStage(p.last, plan.StageCreated, f[1], epoch)
 	case "failed":
-		p.memory = p.memory.RecordStage(p.last, plan.StageFailed, "", p.clock())
+		p.memory = p.memory.RecordStage(p.last, plan.StageFailed, "", p.currentTime())
 	case "attempt-sandbox":
-		p.memory = p.memory.RecordAttempt(p.made, p.clock())
+		p.memory = p.memory.RecordAttempt(p.made, p.currentTime())
 	case "made-sandbox":
 		p.memory = p.memory.RecordStage(p.made, plan.StageCreated, f[1], epoch)
 	default:
@@ -117,14 +117,14 @@ func (p *pilot) note(f []string) {
 	}
 }
 
-func (p *pilot) sandbox(state string) {
+func (p *pilot) setSandbox(state string) {
 	p.seen.Sandboxes = nil
 	if state != "gone" {
 		p.seen.Sandboxes = []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: state == "ready"}, IPs: []string{"10.0.0.1"}}}
 	}
 }
 
-func (p *pilot) record(f []string) {
+func (p *pilot) setRecord(f []string) {
 	c := runtime.ContainerStatus{Container: runtime.Container{ID: f[0] + f[1], Name: f[0], SandboxID: "s"}}
 	_, err := fmt.Sscan(f[1], &c.Attempt)
 	require.NoError(p.t, err)
@@ -139,22 +139,22 @@ func (p *pilot) record(f []string) {
 	case "exited":
 		c.State, c.ExitCode = runtime.StateExited, 1
 		if len(f) > 3 {
-			c.FinishedAt = epoch.Add(p.duration(strings.TrimPrefix(f[3], "ended=")))
+			c.FinishedAt = epoch.Add(p.parseDuration(strings.TrimPrefix(f[3], "ended=")))
 		}
 	}
 	p.seen.Containers = []runtime.ContainerStatus{c}
 }
 
-func (p *pilot) decide() {
-	d := plan.Decide(p.pod, p.seen, plan.Input{Now: p.clock(), CrashLoop: p.policy, Memory: p.memory})
+func (p *pilot) decideSteps() {
+	d := plan.Decide(p.pod, p.seen, plan.Input{Now: p.currentTime(), CrashLoop: p.policy, Memory: p.memory})
 	p.memory = d.Memory
 	fmt.Fprintf(&p.out, "%s:", p.now)
 	for _, s := range d.Steps {
-		p.keep(s)
+		p.keepStep(s)
 		fmt.Fprintf(&p.out, " %s %s", s.Op, s.Name)
 	}
 	for _, h := range d.Held {
-		p.keep(h.Step)
+		p.keepStep(h.Step)
 		fmt.Fprintf(&p.out, " %s %s waits %s until %s", h.Op, h.Name, h.Delay, h.Until.Sub(epoch))
 	}
 	if !d.NextAt.IsZero() {
@@ -163,7 +163,7 @@ func (p *pilot) decide() {
 	p.out.WriteByte('\n')
 }
 
-func (p *pilot) keep(s plan.Step) {
+func (p *pilot) keepStep(s plan.Step) {
 	switch s.Op {
 	case plan.StartContainer:
 		p.last = s
@@ -194,12 +194,12 @@ func TestMemory_CopiesAreIndependent(t *testing.T) {
 // A container that was stopped for its next attempt is forgotten when that has run.
 func TestMemory_ReplacedUntilTheNextAttemptRuns(t *testing.T) {
 	w := newHarness(t, "pod policy=OnFailure\nsandbox 0 ready\na 0 running hash=other")
-	d := plan.Decide(w.pod, w.st, w.input())
+	d := plan.Decide(w.pod, w.st, w.planInput())
 	require.True(t, d.Steps[0].Replaces, "%+v", d.Steps)
 	m := d.Memory.RecordAttempt(d.Steps[0], epoch)
 	decide := func(line ...string) plan.Memory {
-		w.line("a", line)
-		in := w.input()
+		w.readLine("a", line)
+		in := w.planInput()
 		in.Memory = m
 		return plan.Decide(w.pod, w.st, in).Memory
 	}
@@ -217,7 +217,7 @@ func TestMemory_ReplacedUntilTheNextAttemptRuns(t *testing.T) {
 func TestDecide_ReplacesOnlyWhatSuccessWouldEnd(t *testing.T) {
 	for policy, want := range map[string]bool{"Always": false, "OnFailure": true, "Never": false} {
 		w := newHarness(t, "pod policy="+policy+"\nsandbox 0 ready\na 0 running hash=other")
-		assert.Equal(t, want, plan.Decide(w.pod, w.st, w.input()).Steps[0].Replaces, policy)
+		assert.Equal(t, want, plan.Decide(w.pod, w.st, w.planInput()).Steps[0].Replaces, policy)
 	}
 }
 
@@ -233,14 +233,14 @@ func TestDecide_Reuse(t *testing.T) {
 		"sandbox 0 lost\na 0 created":                        "",
 	} {
 		w := newHarness(t, text)
-		d := plan.Decide(w.pod, w.st, w.input())
+		d := plan.Decide(w.pod, w.st, w.planInput())
 		starts := d.Starts(w.pod)
 		require.Len(t, starts, 1, text)
 		assert.Equal(t, want, starts[0].Reuse, text)
 	}
 	w := newHarness(t, "sandbox 0 ready\na 0 created")
-	d := plan.Decide(w.pod, w.st, w.input())
-	in := w.input()
+	d := plan.Decide(w.pod, w.st, w.planInput())
+	in := w.planInput()
 	in.Memory = d.Memory.RecordStage(d.Steps[0], plan.StageCreated, "a0", epoch).RecordStage(d.Steps[0], plan.StageFailed, "", epoch)
 	d = plan.Decide(w.pod, w.st, in)
 	assert.Equal(t, "", d.Starts(w.pod)[0].Reuse, "it has failed")
@@ -258,12 +258,12 @@ func TestMemory_OtherStepsAreNotNoted(t *testing.T) {
 // Decide is given a memory to read, and answers another one.
 func TestDecide_TheMemoryIsOnlyRead(t *testing.T) {
 	w := newHarness(t, "pod main=a,b\nsandbox 0 ready\na 0 exited=1\nb 0 exited=1")
-	first := plan.Decide(w.pod, w.st, w.input())
-	in := w.input()
+	first := plan.Decide(w.pod, w.st, w.planInput())
+	in := w.planInput()
 	in.Memory = first.Memory.RecordAttempt(first.Steps[0], epoch)
 	before := in.Memory.Dump()
-	w.line("a", []string{"1", "exited=1"})
-	w.line("b", []string{"1", "exited=1"})
+	w.readLine("a", []string{"1", "exited=1"})
+	w.readLine("b", []string{"1", "exited=1"})
 	second := plan.Decide(w.pod, w.st, in)
 	assert.Equal(t, before, in.Memory.Dump())
 	assert.NotEqual(t, before, second.Memory.Dump())

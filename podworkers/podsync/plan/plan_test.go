@@ -278,9 +278,9 @@ func TestStatus_ConditionMessages(t *testing.T) {
 	assert.Equal(t, "containers with unready status: [y x]", got["ContainersReady"])
 	assert.Equal(t, got["ContainersReady"], got["Ready"], "gates are asked when all else is ready")
 
-	w.line("j", []string{"0", "exited=0"})
-	w.line("y", []string{"0", "running"})
-	w.line("x", []string{"0", "running"})
+	w.readLine("j", []string{"0", "exited=0"})
+	w.readLine("y", []string{"0", "running"})
+	w.readLine("x", []string{"0", "running"})
 	w.pod.Status.Conditions = []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "one", Status: v1.ConditionFalse}}
 	assert.Equal(t, `the status of pod readiness gate "one" is not "True", but False, corresponding condition of pod readiness gate "two" does not exist.`, messages()["Ready"])
 }
@@ -307,9 +307,9 @@ func TestVanished(t *testing.T) {
 		for _, crowd := range []int{0, 100} {
 			w := newHarness(t, "sandbox 0 ready\n"+tc.text)
 			for i := range crowd {
-				w.line(fmt.Sprintf("x%d", i), []string{"0", "running"})
+				w.readLine(fmt.Sprintf("x%d", i), []string{"0", "running"})
 			}
-			assert.Equal(t, tc.want, plan.HasVanishedContainer(w.st, w.input()), "%s, among %d", name, crowd)
+			assert.Equal(t, tc.want, plan.HasVanishedContainer(w.st, w.planInput()), "%s, among %d", name, crowd)
 		}
 	}
 }
@@ -317,7 +317,7 @@ func TestVanished(t *testing.T) {
 // Nothing but a pod and no records is a legal input.
 func TestDecideAndStatus_NoStatus(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
-	a := sorted(pod, plan.Decide(pod, nil, plan.Input{}))
+	a := groupActions(pod, plan.Decide(pod, nil, plan.Input{}))
 	assert.Equal(t, plan.WhyNoSandbox, a.CreateSandbox)
 	assert.Equal(t, v1.PodPending, plan.Status(plan.StatusInput{Pod: pod}).Phase)
 }
@@ -327,7 +327,7 @@ func TestDecide_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := randomHarness(t)
 		before := fmt.Sprintf("%+v", *w.st)
-		a := w.decided()
+		a := w.decideActions()
 		checkStarts(t, w, &a)
 		require.Equal(t, before, fmt.Sprintf("%+v", *w.st), "the status is shared and was written to")
 		s := plan.Status(w.statusInput(rapid.Bool().Draw(t, "terminal")))
@@ -484,7 +484,7 @@ func benchmarkHarness(b *testing.B) *harness {
 
 func BenchmarkDecideUnchanged(b *testing.B) {
 	w := benchmarkHarness(b)
-	in := w.input()
+	in := w.planInput()
 	in.Memory = plan.Decide(w.pod, w.st, in).Memory
 	b.ReportAllocs()
 	for b.Loop() {
@@ -497,7 +497,7 @@ func BenchmarkDecideUnchanged(b *testing.B) {
 // Starts have the held ones in their places: ephemeral containers first, then the spec's order.
 func TestDecision_StartsAreInTheirOrder(t *testing.T) {
 	w := newHarness(t, "pod main=a,b ephemeral=e\nsandbox 0 ready\na 0 exited=1\nheld a 80s")
-	d := plan.Decide(w.pod, w.st, w.input())
+	d := plan.Decide(w.pod, w.st, w.planInput())
 	var names []string
 	for _, s := range d.Starts(w.pod) {
 		names = append(names, s.Name)

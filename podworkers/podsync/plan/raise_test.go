@@ -44,7 +44,7 @@ func TestDecision_RaisedPod_RZ32(t *testing.T) {
 			s.memory.Initialized = "s0"
 			s.records = &runtime.PodStatus{UID: "u", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"10.0.0.1"}}}}
 			for _, words := range test.lines {
-				s.run(words)
+				s.runCommand(words)
 			}
 			if test.ephemeral > 0 {
 				s.pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e", Image: "img"}}}
@@ -69,7 +69,7 @@ func TestDecision_RaisedPod_RZ32(t *testing.T) {
 func TestDecision_RaisedPod_DelayedSandbox_RZ32(t *testing.T) {
 	s := &resizeStory{t: t, supported: true, pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "p", Namespace: "ns"}}}
 	s.records = &runtime.PodStatus{UID: "u", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1}}}}
-	s.run([]string{"a", "cpu=1/1", "has-cpu=2/2"})
+	s.runCommand([]string{"a", "cpu=1/1", "has-cpu=2/2"})
 	for delay, want := range map[time.Duration]string{time.Minute: "2", 0: "1"} {
 		memory := plan.Memory{}
 		if delay > 0 {

@@ -44,7 +44,7 @@ func (m Memory) RecordUpdate(s Step, message string) Memory {
 	if s.Op != UpdateContainer || s.Container == nil {
 		return m
 	}
-	past := m.containers.get(s.Name)
+	past := m.containers.findMemory(s.Name)
 	next := updatedResources{id: s.ID, resources: s.inForce}
 	if past.updated != nil && past.updated.id == s.ID && !past.updated.uncertain {
 		next = *past.updated

@@ -40,7 +40,7 @@ func TestResizes(t *testing.T) {
 		s.records = &runtime.PodStatus{UID: "u", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"10.0.0.1"}}}}
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
-			if text := s.run(strings.Fields(line)); text != "" {
+			if text := s.runCommand(strings.Fields(line)); text != "" {
 				fmt.Fprintf(&b, "%s\n%s", strings.TrimSpace(line), text)
 			}
 		}
@@ -60,7 +60,7 @@ type resizeStory struct {
 	podValues *podresources.PodValues
 }
 
-func (s *resizeStory) run(words []string) string {
+func (s *resizeStory) runCommand(words []string) string {
 	switch words[0] {
 	case "limits":
 		s.pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{}}
@@ -79,7 +79,7 @@ func (s *resizeStory) run(words []string) string {
 			Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: 3, LastTransitionTime: metav1.Time{Time: epoch},
 		})
 	case "decide":
-		return s.decide()
+		return s.describeDecision()
 	case "update":
 		for _, step := range s.updates {
 			message := ""
@@ -91,12 +91,12 @@ func (s *resizeStory) run(words []string) string {
 			}
 		}
 	case "status":
-		return s.status()
+		return s.describeStatus()
 	case "spec":
 		for _, list := range [][]v1.Container{s.pod.Spec.InitContainers, s.pod.Spec.Containers} {
 			for i := range list {
 				if list[i].Name == words[1] {
-					list[i].Resources, _ = s.resources(words[2:])
+					list[i].Resources, _ = s.parseResources(words[2:])
 				}
 			}
 		}
@@ -106,8 +106,8 @@ func (s *resizeStory) run(words []string) string {
 	return ""
 }
 
-// resources parses "cpu=1/2 has-cpu=1/1".
-func (s *resizeStory) resources(words []string) (want, have v1.ResourceRequirements) {
+// parseResources parses "cpu=1/2 has-cpu=1/1".
+func (s *resizeStory) parseResources(words []string) (want, have v1.ResourceRequirements) {
 	has := false
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
@@ -158,7 +158,7 @@ func (s *resizeStory) addContainer(words []string) {
 			c.ResizePolicy = append(c.ResizePolicy, v1.ContainerResizePolicy{ResourceName: v1.ResourceName(word[8:]), RestartPolicy: v1.RestartContainer})
 		}
 	}
-	want, have := s.resources(words[1:])
+	want, have := s.parseResources(words[1:])
 	c.Resources = want
 	rec := runtime.ContainerStatus{Container: runtime.Container{ID: c.Name + "0", Name: c.Name, SandboxID: "s0", Incarnation: 1, State: state}, StartedAt: epoch}
 	rec.Annotations = map[string]string{plan.HashAnnotation: plan.SpecHash(&c)}
@@ -179,7 +179,7 @@ func (s *resizeStory) addContainer(words []string) {
 	s.published.ContainerStatuses = append(s.published.ContainerStatuses, status)
 }
 
-func (s *resizeStory) decide() string {
+func (s *resizeStory) describeDecision() string {
 	d := plan.Decide(s.pod, s.records, plan.Input{Incarnation: 1, Addresses: true, Resizes: s.supported, Now: epoch.Add(time.Minute), Memory: s.memory, Published: &s.published})
 	s.memory, s.updates = d.Memory, nil
 	var b strings.Builder
@@ -201,7 +201,7 @@ func (s *resizeStory) decide() string {
 	return b.String()
 }
 
-func (s *resizeStory) status() string {
+func (s *resizeStory) describeStatus() string {
 	status := plan.Status(plan.StatusInput{
 		Pod: s.pod, Runtime: s.records, Incarnation: 1, Addresses: true, Resizes: s.supported, Old: s.published.DeepCopy(), Memory: s.memory, PodValues: s.podValues, RuntimeName: "test",
 	})
@@ -251,16 +251,16 @@ func TestMemory_RecordUpdate_Value(t *testing.T) {
 	s.memory.Initialized = "s0"
 	s.records = &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"1"}}}}
 	s.addContainer([]string{"a", "cpu=2/2", "has-cpu=1/1"})
-	s.decide()
+	s.describeDecision()
 	require.Len(t, s.updates, 1)
 	failed := s.memory.RecordUpdate(s.updates[0], "x")
 	before := s.memory
 	done := failed.RecordUpdate(s.updates[0], "")
 	assert.Equal(t, before, s.memory)
 	s.memory = failed
-	assert.Contains(t, s.status(), "Error x")
+	assert.Contains(t, s.describeStatus(), "Error x")
 	s.memory = done
-	assert.NotContains(t, s.status(), "PodResizeInProgress")
+	assert.NotContains(t, s.describeStatus(), "PodResizeInProgress")
 }
 
 // RZ-32, RZ-50: a container that no published status shows has the resources that the runtime reports, whether an
@@ -289,21 +289,21 @@ func TestStatus_RZ47_CgroupOfPod(t *testing.T) {
 	s.records = &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"1"}}}}
 	s.addContainer([]string{"a", "cpu=1/1"})
 	s.memory = s.memory.RecordCgroupLimit("in use")
-	assert.NotContains(t, s.status(), "PodResizeInProgress", "no resize is announced")
-	s.run([]string{"announced"})
-	assert.Contains(t, s.status(), "PodResizeInProgress generation 3 Error in use")
+	assert.NotContains(t, s.describeStatus(), "PodResizeInProgress", "no resize is announced")
+	s.runCommand([]string{"announced"})
+	assert.Contains(t, s.describeStatus(), "PodResizeInProgress generation 3 Error in use")
 	assert.Equal(t, "in use", s.memory.ResizeError())
 	s.memory = s.memory.RecordCgroupLimit("")
-	assert.Contains(t, s.status(), "completed")
+	assert.Contains(t, s.describeStatus(), "completed")
 	s.memory = s.memory.RecordCgroupLimit("in use")
-	assert.NotContains(t, s.status(), "PodResizeInProgress", "the resize was complete")
+	assert.NotContains(t, s.describeStatus(), "PodResizeInProgress", "the resize was complete")
 
-	s.run([]string{"limits", "cpu=2"})
+	s.runCommand([]string{"limits", "cpu=2"})
 	s.pod.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: epoch.Add(time.Second)}
 	s.memory = s.memory.RecordCgroupLimit("")
 	values := podresources.ValuesForPod(s.pod, podresources.Policy{})
 	s.podValues = &podresources.PodValues{CPUQuota: podresources.Finite(400000), CPUPeriod: values.CPUPeriod}
-	assert.Contains(t, s.status(), "pod allocated [1] has [][4]\n  PodResizeInProgress generation 3")
+	assert.Contains(t, s.describeStatus(), "pod allocated [1] has [][4]\n  PodResizeInProgress generation 3")
 	s.podValues = &values
-	assert.Contains(t, s.status(), "pod allocated [1] has [][2]\n  completed")
+	assert.Contains(t, s.describeStatus(), "pod allocated [1] has [][2]\n  completed")
 }

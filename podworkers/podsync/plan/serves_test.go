@@ -169,7 +169,7 @@ func timesOf(c *v1.ContainerStatus) (times []metav1.Time) {
 // The figure: at most five things are made where nothing changes.
 func TestPlan_UnchangedMakesNothing(t *testing.T) {
 	w := largeHarness(t)
-	say, do := w.statusInput(false), w.input()
+	say, do := w.statusInput(false), w.planInput()
 	do.Memory = plan.Decide(w.pod, w.st, do).Memory
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		s := plan.Status(say)

@@ -30,9 +30,9 @@ func TestNothingIsGiven(t *testing.T) {
 	m.Created(plan.Made{}).SetWaitingReason("", plan.Reason{}).Replacing("", "")
 }
 
-// backwards returns a pod with n containers that have crashed and are being started. Their statuses
+// reversedStatuses returns a pod with n containers that have crashed and are being started. Their statuses
 // are in the reverse order.
-func backwards(n int) (in plan.StatusInput, d plan.Decision) {
+func reversedStatuses(n int) (in plan.StatusInput, d plan.Decision) {
 	in = plan.StatusInput{Pod: &v1.Pod{}, Runtime: &runtime.PodStatus{}, Old: &v1.PodStatus{}}
 	in.Runtime.Sandboxes = []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}, IPs: []string{"10.0.0.1"}}}
 	for i := range n {
@@ -59,8 +59,8 @@ func backwards(n int) (in plan.StatusInput, d plan.Decision) {
 // Pods with thousands of containers take time in proportion.
 func TestSizes(t *testing.T) {
 	const few, times = 250, 20
-	small, smallDecision := backwards(few)
-	large, largeDecision := backwards(few * times)
+	small, smallDecision := reversedStatuses(few)
+	large, largeDecision := reversedStatuses(few * times)
 	assert.Len(t, largeDecision.Held, few*times/2)
 	for name, work := range map[string]func(in plan.StatusInput, d *plan.Decision){
 		"Status": func(in plan.StatusInput, _ *plan.Decision) { plan.Status(in) },

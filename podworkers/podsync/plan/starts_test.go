@@ -17,7 +17,7 @@ import (
 // container that may run once, and whose record is lost, does not run again.
 func TestMemory_UnpublishedStart(t *testing.T) {
 	w := newHarness(t, "pod policy=Never\nsandbox 0 ready")
-	in := w.input()
+	in := w.planInput()
 	in.Published = &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "a", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}}}
 	before := in.Published.DeepCopy()
 	d := plan.Decide(w.pod, w.st, in)
@@ -64,7 +64,7 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 func TestMemory_CS16_UnpublishedStart(t *testing.T) {
 	for id, want := range map[string]bool{"test://a0": true, "test://a9": false, "": false} {
 		w := newHarness(t, "pod policy=Never\nsandbox 0 ready")
-		in := w.input()
+		in := w.planInput()
 		d := plan.Decide(w.pod, w.st, in)
 		status := w.statusInput(false)
 		status.Memory = d.Memory.RecordAttempt(d.Steps[0], epoch).RecordStage(d.Steps[0], plan.StageCreated, "a0", epoch).RecordObservation()
@@ -143,7 +143,7 @@ func TestMemory_PostStartPending(t *testing.T) {
 	started, ready = show(m.RecordStage(start, plan.StageStarted, "a0", epoch))
 	assert.True(t, started && ready)
 
-	in := w.input()
+	in := w.planInput()
 	in.Memory = m
 	assert.True(t, plan.Decide(w.pod, w.st, in).Memory.IsPostStartPending("a", "a0"))
 	w.st.Containers[0].State, w.st.Containers[0].FinishedAt = runtime.StateExited, epoch.Add(time.Second)

@@ -210,7 +210,7 @@ func largeHarness(b failer) *harness {
 // The figure: what to say of a pod and what to do with it, where nothing changes.
 func BenchmarkPlanUnchanged(b *testing.B) {
 	w := largeHarness(b)
-	say, do := w.statusInput(false), w.input()
+	say, do := w.statusInput(false), w.planInput()
 	do.Memory = plan.Decide(w.pod, w.st, do).Memory
 	b.ReportAllocs()
 	for b.Loop() {

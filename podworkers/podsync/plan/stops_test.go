@@ -36,7 +36,7 @@ func TestDecide_ForgetsStops(t *testing.T) {
 		{ID: "b0", By: epoch, HookBegun: true, NotConfirmed: true},
 	}
 	w := newHarness(t, "pod main=a,b\nsandbox 0 ready\na 0 running\nb 0 running\nx 0 running")
-	in := w.input()
+	in := w.planInput()
 	in.Memory = in.Memory.WithStops(stops...)
 	m := plan.Decide(w.pod, w.st, in).Memory
 	assert.Equal(t, stops[0], m.Stop("x0"), "it is stopped")

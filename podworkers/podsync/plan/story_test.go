@@ -50,18 +50,18 @@ func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) { datadriven.RunTest(t, file, story) })
+		t.Run(filepath.Base(file), func(t *testing.T) { datadriven.RunTest(t, file, runStory) })
 	}
 }
 
-func story(t *testing.T, d *datadriven.TestData) string {
+func runStory(t *testing.T, d *datadriven.TestData) string {
 	w := newHarness(t, d.Input)
 	switch d.Cmd {
 	case "decide":
-		return w.decide(d.HasArg("initialized"))
+		return w.describeDecision(d.HasArg("initialized"))
 	case "status":
 		w.ending = d.HasArg("ending")
-		return w.status(d.HasArg("terminal"))
+		return w.describeStatus(d.HasArg("terminal"))
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	return ""
@@ -107,21 +107,21 @@ func newHarness(t failer, text string) *harness {
 	}
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) > 0 {
-			w.line(f[0], f[1:])
+			w.readLine(f[0], f[1:])
 		}
 	}
 	return w
 }
 
-func (w *harness) line(verb string, args []string) {
+func (w *harness) readLine(verb string, args []string) {
 	switch verb {
 	case "pod":
-		w.desire(args)
+		w.setPod(args)
 	case "sandbox":
-		w.sandbox(args)
+		w.addSandbox(args)
 	case "held":
 		d, err := time.ParseDuration(args[1])
-		w.must(err)
+		w.failOnError(err)
 		w.held[args[0]] = epoch.Add(d)
 	case "told":
 		word, value, _ := strings.Cut(args[1], "=")
@@ -129,11 +129,11 @@ func (w *harness) line(verb string, args []string) {
 	case "reason":
 		w.reasons[args[0]] = plan.Reason{Reason: args[1], Message: strings.Join(args[2:], " ")}
 	case "starting":
-		w.starting = append(w.starting, plan.Step{Op: plan.StartContainer, Name: args[0], Attempt: uint32(w.number(args[1]))})
+		w.starting = append(w.starting, plan.Step{Op: plan.StartContainer, Name: args[0], Attempt: uint32(w.parseNumber(args[1]))})
 	case "spec":
-		w.specify(args[0], args[1:])
+		w.setContainerSpec(args[0], args[1:])
 	case "probed":
-		w.verdicts(args[0], args[1:])
+		w.setVerdicts(args[0], args[1:])
 	case "no-addresses":
 		w.noAddresses = true
 	case "initialized":
@@ -141,37 +141,37 @@ func (w *harness) line(verb string, args []string) {
 	case "replaced":
 		w.replaced = map[string]string{args[0]: args[1]}
 	case "old":
-		w.published(args)
+		w.setPublished(args)
 	default:
-		w.container(verb, args)
+		w.addContainer(verb, args)
 	}
 }
 
-func (w *harness) must(err error) {
+func (w *harness) failOnError(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *harness) number(s string) int {
+func (w *harness) parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
-	w.must(err)
+	w.failOnError(err)
 	return n
 }
 
-func (w *harness) desire(args []string) {
+func (w *harness) setPod(args []string) {
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "policy":
 			w.pod.Spec.RestartPolicy = v1.RestartPolicy(value)
 		case "init":
-			w.pod.Spec.InitContainers = containers(value)
+			w.pod.Spec.InitContainers = parseContainers(value)
 		case "main":
-			w.pod.Spec.Containers = containers(value)
+			w.pod.Spec.Containers = parseContainers(value)
 		case "ephemeral":
-			for _, c := range containers(value) {
+			for _, c := range parseContainers(value) {
 				w.pod.Spec.EphemeralContainers = append(w.pod.Spec.EphemeralContainers,
 					v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(c)})
 			}
@@ -194,7 +194,7 @@ func (w *harness) desire(args []string) {
 	}
 }
 
-func containers(names string) []v1.Container {
+func parseContainers(names string) []v1.Container {
 	var out []v1.Container
 	for name := range strings.SplitSeq(names, ",") {
 		c := v1.Container{Name: name, Image: "img"}
@@ -206,20 +206,20 @@ func containers(names string) []v1.Container {
 	return out
 }
 
-// specify adds to the spec of a container.
-func (w *harness) specify(name string, args []string) {
-	c := w.spec(name)
+// setContainerSpec adds to the spec of a container.
+func (w *harness) setContainerSpec(name string, args []string) {
+	c := w.findSpec(name)
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		probe := &v1.Probe{}
 		if key != "policy" && key != "rule" && value != "" {
-			probe.TerminationGracePeriodSeconds = new(int64(w.number(value)))
+			probe.TerminationGracePeriodSeconds = new(int64(w.parseNumber(value)))
 		}
 		switch key {
 		case "policy":
 			c.RestartPolicy = new(v1.ContainerRestartPolicy(value))
 		case "rule":
-			c.RestartPolicyRules = append(c.RestartPolicyRules, w.rule(value))
+			c.RestartPolicyRules = append(c.RestartPolicyRules, w.parseRule(value))
 		case "startup":
 			c.StartupProbe = probe
 		case "liveness":
@@ -232,8 +232,8 @@ func (w *harness) specify(name string, args []string) {
 	}
 }
 
-// rule is ACTION, or ACTION/OPERATOR/CODES.
-func (w *harness) rule(text string) v1.ContainerRestartRule {
+// parseRule parses ACTION, or ACTION/OPERATOR/CODES.
+func (w *harness) parseRule(text string) v1.ContainerRestartRule {
 	part := strings.Split(text, "/")
 	r := v1.ContainerRestartRule{Action: v1.ContainerRestartRuleAction(part[0])}
 	if len(part) == 1 {
@@ -241,13 +241,13 @@ func (w *harness) rule(text string) v1.ContainerRestartRule {
 	}
 	r.ExitCodes = &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOperator(part[1])}
 	for code := range strings.SplitSeq(part[2], ",") {
-		r.ExitCodes.Values = append(r.ExitCodes.Values, int32(w.number(code)))
+		r.ExitCodes.Values = append(r.ExitCodes.Values, int32(w.parseNumber(code)))
 	}
 	return r
 }
 
-// verdicts are what the probes of a container believe.
-func (w *harness) verdicts(id string, args []string) {
+// setVerdicts sets the verdicts of the probes of a container.
+func (w *harness) setVerdicts(id string, args []string) {
 	var p plan.Probed
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
@@ -264,9 +264,9 @@ func (w *harness) verdicts(id string, args []string) {
 	w.probed[id] = p
 }
 
-func (w *harness) sandbox(args []string) {
+func (w *harness) addSandbox(args []string) {
 	s := runtime.SandboxStatus{Sandbox: runtime.Sandbox{
-		ID: "s" + args[0], Attempt: uint32(w.number(args[0])), Incarnation: 1, Ready: args[1] == "ready",
+		ID: "s" + args[0], Attempt: uint32(w.parseNumber(args[0])), Incarnation: 1, Ready: args[1] == "ready",
 		CreatedAt: epoch.Add(time.Duration(len(w.st.Sandboxes)) * time.Second),
 	}}
 	if s.Ready {
@@ -276,7 +276,7 @@ func (w *harness) sandbox(args []string) {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "incarnation":
-			s.Incarnation = uint64(w.number(value))
+			s.Incarnation = uint64(w.parseNumber(value))
 			s.ID += "/" + value
 		case "host":
 			s.HostNetwork, s.IPs = true, nil
@@ -284,7 +284,7 @@ func (w *harness) sandbox(args []string) {
 			s.IPs = nil
 		case "at":
 			d, err := time.ParseDuration(value)
-			w.must(err)
+			w.failOnError(err)
 			s.CreatedAt = epoch.Add(d)
 		default:
 			w.t.Fatalf("sandbox %s?", arg)
@@ -293,25 +293,25 @@ func (w *harness) sandbox(args []string) {
 	w.st.Sandboxes = append(w.st.Sandboxes, s)
 }
 
-func (w *harness) container(name string, args []string) {
+func (w *harness) addContainer(name string, args []string) {
 	sandbox := "s0"
 	if n := len(w.st.Sandboxes); n > 0 {
 		sandbox = w.st.Sandboxes[n-1].ID
 	}
 	c := runtime.ContainerStatus{Container: runtime.Container{
-		ID: name + args[0], Name: name, Attempt: uint32(w.number(args[0])), SandboxID: sandbox, Incarnation: 1,
+		ID: name + args[0], Name: name, Attempt: uint32(w.parseNumber(args[0])), SandboxID: sandbox, Incarnation: 1,
 	}, Image: "img", ImageRef: "img@sha256", Annotations: map[string]string{}}
-	if spec := w.spec(name); spec != nil {
+	if spec := w.findSpec(name); spec != nil {
 		c.Annotations[plan.HashAnnotation] = plan.SpecHash(spec)
 	}
-	w.state(&c, args[1])
+	w.setState(&c, args[1])
 	for _, arg := range args[2:] {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "in":
 			c.SandboxID = "s" + value
 		case "incarnation":
-			c.Incarnation = uint64(w.number(value))
+			c.Incarnation = uint64(w.parseNumber(value))
 			c.ID += "/" + value
 		case "hash":
 			c.Annotations[plan.HashAnnotation] = map[string]string{
@@ -319,10 +319,10 @@ func (w *harness) container(name string, args []string) {
 			}[value]
 		case "at":
 			d, err := time.ParseDuration(value)
-			w.must(err)
+			w.failOnError(err)
 			c.CreatedAt = epoch.Add(d)
 		case "user":
-			c.User = w.user(value)
+			c.User = w.parseUser(value)
 		default:
 			w.t.Fatalf("container %s?", arg)
 		}
@@ -330,17 +330,17 @@ func (w *harness) container(name string, args []string) {
 	w.st.Containers = append(w.st.Containers, c)
 }
 
-// user is a user as uid:gid:groups.
-func (w *harness) user(text string) *runtime.LinuxContainerUser {
+// parseUser parses a user in the form uid:gid:groups.
+func (w *harness) parseUser(text string) *runtime.LinuxContainerUser {
 	parts := strings.Split(text, ":")
-	u := &runtime.LinuxContainerUser{UID: int64(w.number(parts[0])), GID: int64(w.number(parts[1]))}
+	u := &runtime.LinuxContainerUser{UID: int64(w.parseNumber(parts[0])), GID: int64(w.parseNumber(parts[1]))}
 	for group := range strings.SplitSeq(parts[2], "+") {
-		u.SupplementalGroups = append(u.SupplementalGroups, int64(w.number(group)))
+		u.SupplementalGroups = append(u.SupplementalGroups, int64(w.parseNumber(group)))
 	}
 	return u
 }
 
-func (w *harness) spec(name string) *v1.Container {
+func (w *harness) findSpec(name string) *v1.Container {
 	for _, list := range [][]v1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -356,7 +356,7 @@ func (w *harness) spec(name string) *v1.Container {
 	return nil
 }
 
-func (w *harness) state(c *runtime.ContainerStatus, state string) {
+func (w *harness) setState(c *runtime.ContainerStatus, state string) {
 	word, code, _ := strings.Cut(state, "=")
 	switch word {
 	case "created":
@@ -370,13 +370,13 @@ func (w *harness) state(c *runtime.ContainerStatus, state string) {
 		c.ExitCode, c.Reason, c.Message = 128, "StartError", "context canceled"
 	case "exited":
 		c.State, c.StartedAt, c.FinishedAt = runtime.StateExited, epoch, epoch.Add(time.Second)
-		c.ExitCode = int32(w.number(code))
+		c.ExitCode = int32(w.parseNumber(code))
 	default:
 		w.t.Fatalf("state %s?", state)
 	}
 }
 
-func (w *harness) published(args []string) {
+func (w *harness) setPublished(args []string) {
 	if w.old == nil {
 		w.old = &v1.PodStatus{}
 	}
@@ -398,21 +398,21 @@ func (w *harness) published(args []string) {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "restarts":
-			s.RestartCount = int32(w.number(value))
+			s.RestartCount = int32(w.parseNumber(value))
 		case "last":
 			code, rest, _ := strings.Cut(value, "@")
 			id, reason, given := strings.Cut(rest, "/")
 			s.LastTerminationState = oldState(w, "exited="+code)
 			s.LastTerminationState.Terminated.ContainerID = "test://" + id
 			if given {
-				because(&s.LastTerminationState, reason)
+				setReason(&s.LastTerminationState, reason)
 			}
 		case "id":
 			s.ContainerID = "test://" + value
 		case "why":
-			because(&s.State, value)
+			setReason(&s.State, value)
 		case "user":
-			u := w.user(value)
+			u := w.parseUser(value)
 			s.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.UID, GID: u.GID, SupplementalGroups: u.SupplementalGroups}}
 		case "started":
 			s.Started = new(true)
@@ -437,8 +437,8 @@ func (w *harness) published(args []string) {
 	w.old.ContainerStatuses = append(w.old.ContainerStatuses, s)
 }
 
-// because sets the reason of a published state.
-func because(s *v1.ContainerState, reason string) {
+// setReason sets the reason of a published state.
+func setReason(s *v1.ContainerState, reason string) {
 	if s.Waiting != nil {
 		s.Waiting.Reason = reason
 	} else {
@@ -452,23 +452,23 @@ func oldState(w *harness, state string) v1.ContainerState {
 	case "running":
 		return v1.ContainerState{Running: &v1.ContainerStateRunning{}}
 	case "exited":
-		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: int32(w.number(code)), Reason: "Old"}}
+		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: int32(w.parseNumber(code)), Reason: "Old"}}
 	}
 	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "Old"}}
 }
 
-func (w *harness) input() plan.Input {
+func (w *harness) planInput() plan.Input {
 	incarnation := uint64(1)
 	for i := range w.st.Sandboxes {
 		incarnation = max(incarnation, w.st.Sandboxes[i].Incarnation)
 	}
 	return plan.Input{
-		Incarnation: incarnation, Addresses: !w.noAddresses, Now: epoch.Add(time.Minute), Published: w.old, Probed: w.probed, Memory: w.memory(),
+		Incarnation: incarnation, Addresses: !w.noAddresses, Now: epoch.Add(time.Minute), Published: w.old, Probed: w.probed, Memory: w.planMemory(),
 	}
 }
 
-// memory returns the Memory that the text describes.
-func (w *harness) memory() plan.Memory {
+// planMemory returns the Memory that the text describes.
+func (w *harness) planMemory() plan.Memory {
 	m, now := plan.Memory{Initialized: w.initialized}, epoch.Add(time.Minute)
 	for name, id := range w.replaced {
 		m = m.Replacing(name, id)
@@ -482,14 +482,14 @@ func (w *harness) memory() plan.Memory {
 		case name == "sandbox":
 			m = m.HoldingSandbox(now, until.Sub(now))
 		default:
-			m = m.Holding(w.spec(name), now, until.Sub(now))
+			m = m.Holding(w.findSpec(name), now, until.Sub(now))
 		}
 	}
 	return m
 }
 
-func (w *harness) decide(initialized bool) (answer string) {
-	a := w.decided()
+func (w *harness) describeDecision(initialized bool) (answer string) {
+	a := w.decideActions()
 	text := a.String()
 	defer func() {
 		for _, h := range a.Held {
@@ -575,13 +575,13 @@ func writeStart(b *strings.Builder, kind string, s plan.Held) {
 
 func (w *harness) statusInput(terminal bool) plan.StatusInput {
 	return plan.StatusInput{
-		Pod: w.pod, Runtime: w.st, Incarnation: w.input().Incarnation, Addresses: !w.noAddresses, Old: w.old, Terminal: terminal,
-		Ending: w.ending, Memory: w.memory(), Static: w.static, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
+		Pod: w.pod, Runtime: w.st, Incarnation: w.planInput().Incarnation, Addresses: !w.noAddresses, Old: w.old, Terminal: terminal,
+		Ending: w.ending, Memory: w.planMemory(), Static: w.static, Starting: w.starting, HostIPs: []string{"192.0.2.1"}, RuntimeName: "test",
 	}
 }
 
-// tell lets the probes speak.
-func (w *harness) tell(s *v1.PodStatus) {
+// applyProbeResults writes the results of the probes to the status.
+func (w *harness) applyProbeResults(s *v1.PodStatus) {
 	for i := 0; i < len(w.told); i += 3 {
 		yes := w.told[i+2] != "false"
 		for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
@@ -598,10 +598,10 @@ func (w *harness) tell(s *v1.PodStatus) {
 	}
 }
 
-func (w *harness) status(terminal bool) string {
+func (w *harness) describeStatus(terminal bool) string {
 	in := w.statusInput(terminal)
 	s := plan.ContainerStatuses(in)
-	w.tell(&s)
+	w.applyProbeResults(&s)
 	s = plan.CompleteStatus(in, s)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", s.Phase)
@@ -645,9 +645,9 @@ func (w *harness) status(terminal bool) string {
 }
 
 func writeContainer(b *strings.Builder, kind string, c v1.ContainerStatus) {
-	fmt.Fprintf(b, "%s%s: %s", kind, c.Name, describe(c.State))
+	fmt.Fprintf(b, "%s%s: %s", kind, c.Name, describeState(c.State))
 	if c.LastTerminationState.Terminated != nil {
-		fmt.Fprintf(b, " last=%s", describe(c.LastTerminationState))
+		fmt.Fprintf(b, " last=%s", describeState(c.LastTerminationState))
 	}
 	fmt.Fprintf(b, " restarts=%d", c.RestartCount)
 	if c.Started != nil && *c.Started {
@@ -662,7 +662,7 @@ func writeContainer(b *strings.Builder, kind string, c v1.ContainerStatus) {
 	b.WriteByte('\n')
 }
 
-func describe(s v1.ContainerState) string {
+func describeState(s v1.ContainerState) string {
 	switch {
 	case s.Running != nil:
 		return "Running"

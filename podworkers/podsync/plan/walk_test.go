@@ -23,8 +23,8 @@ func TestDecide_Walk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := newWalk(t)
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			k.chance()
-			if k.over() {
+			k.changeRandomly()
+			if k.publishStatus() {
 				return
 			}
 			k.step(true)
@@ -64,14 +64,14 @@ func newWalk(t *rapid.T) *walk {
 	return &walk{harness: w, t: t, used: map[string]int{}, passed: map[string]bool{}}
 }
 
-// chance is what happens to a pod by itself.
-func (k *walk) chance() {
-	running := k.records(runtime.StateRunning)
+// changeRandomly changes the pod without a call of the agent.
+func (k *walk) changeRandomly() {
+	running := k.recordsInState(runtime.StateRunning)
 	switch what := rapid.IntRange(0, 9).Draw(k.t, "what"); {
 	case what < 6 && len(running) > 0:
-		k.end(rapid.SampledFrom(running).Draw(k.t, "who"), int32(rapid.SampledFrom([]int{0, 0, 1, 42}).Draw(k.t, "code")))
+		k.exitContainer(rapid.SampledFrom(running).Draw(k.t, "who"), int32(rapid.SampledFrom([]int{0, 0, 1, 42}).Draw(k.t, "code")))
 	case what == 6:
-		k.lose()
+		k.loseSandbox()
 	case what == 7:
 		k.initialized = "" // The agent restarts.
 	case what == 8:
@@ -86,7 +86,7 @@ func (k *walk) chance() {
 	k.unlucky = rapid.IntRange(0, 3).Draw(k.t, "unlucky") == 0
 }
 
-func (k *walk) records(state runtime.State) (found []*runtime.ContainerStatus) {
+func (k *walk) recordsInState(state runtime.State) (found []*runtime.ContainerStatus) {
 	for i := range k.st.Containers {
 		if k.st.Containers[i].State == state {
 			found = append(found, &k.st.Containers[i])
@@ -95,7 +95,7 @@ func (k *walk) records(state runtime.State) (found []*runtime.ContainerStatus) {
 	return found
 }
 
-func (k *walk) end(rec *runtime.ContainerStatus, code int32) {
+func (k *walk) exitContainer(rec *runtime.ContainerStatus, code int32) {
 	rec.State, rec.ExitCode, rec.FinishedAt = runtime.StateExited, code, epoch.Add(time.Second)
 	if init := k.init(rec.Name); init != nil && init.RestartPolicy == nil && code == 0 {
 		k.passed[rec.Name] = true
@@ -111,18 +111,18 @@ func (k *walk) init(name string) *v1.Container {
 	return nil
 }
 
-// lose stops the sandbox and its containers.
-func (k *walk) lose() {
-	for _, rec := range k.records(runtime.StateRunning) {
-		k.end(rec, 137)
+// loseSandbox stops the sandbox and its containers.
+func (k *walk) loseSandbox() {
+	for _, rec := range k.recordsInState(runtime.StateRunning) {
+		k.exitContainer(rec, 137)
 	}
 	for i := range k.st.Sandboxes {
 		k.st.Sandboxes[i].Ready = false
 	}
 }
 
-// over publishes how the pod is, and reports whether it has ended.
-func (k *walk) over() bool {
+// publishStatus publishes how the pod is, and reports whether it has ended.
+func (k *walk) publishStatus() bool {
 	k.old = new(plan.Status(k.statusInput(false)))
 	require.Equal(k.t, *k.old, plan.Status(k.statusInput(false)), "what was published is published as it is")
 	return plan.IsTerminal(k.old.Phase)
@@ -130,8 +130,8 @@ func (k *walk) over() bool {
 
 // step decides and does it; it may be cut short.
 func (k *walk) step(mayFail bool) actions {
-	a := k.decided()
-	require.Equal(k.t, a, k.decided(), "the same world, another decision")
+	a := k.decideActions()
+	require.Equal(k.t, a, k.decideActions(), "the same world, another decision")
 	k.check(&a)
 	k.initialized = ""
 	if a.Initialized {
@@ -144,7 +144,7 @@ func (k *walk) step(mayFail bool) actions {
 		if mayFail && k.unlucky && rapid.Bool().Draw(k.t, "cut short") {
 			return a
 		}
-		for _, rec := range k.records(runtime.StateCreated) {
+		for _, rec := range k.recordsInState(runtime.StateCreated) {
 			if rec.ID == reset.ID {
 				delete(k.used, rec.Name) // What never ran leaves no log behind: its number is free.
 			}
@@ -154,7 +154,7 @@ func (k *walk) step(mayFail bool) actions {
 	k.cleanUp(&a)
 	if a.CreateSandbox != "" {
 		require.GreaterOrEqual(k.t, a.SandboxAttempt, k.sandbox)
-		k.line("sandbox", []string{fmt.Sprint(a.SandboxAttempt), "ready"})
+		k.readLine("sandbox", []string{fmt.Sprint(a.SandboxAttempt), "ready"})
 		k.sandbox, k.passed = a.SandboxAttempt+1, map[string]bool{}
 	}
 	for _, s := range slices.Concat(a.Ephemeral, a.Init, a.Containers) {
@@ -191,12 +191,12 @@ func (k *walk) check(a *actions) {
 // cleanUp does what comes before starts.
 func (k *walk) cleanUp(a *actions) {
 	if a.KillPod != "" {
-		k.lose()
+		k.loseSandbox()
 	}
 	for _, kill := range a.Kill {
 		for i := range k.st.Containers {
 			if k.st.Containers[i].ID == kill.ID {
-				k.end(&k.st.Containers[i], 137)
+				k.exitContainer(&k.st.Containers[i], 137)
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (k *walk) start(s plan.Held, mayFail bool) {
 	for _, id := range s.Created {
 		k.remove(id)
 	}
-	for _, rec := range k.records(runtime.StateRunning) {
+	for _, rec := range k.recordsInState(runtime.StateRunning) {
 		require.NotEqual(k.t, name, rec.Name, "it runs (I37)")
 	}
 	if highest, ok := k.used[name]; ok {
@@ -229,7 +229,7 @@ func (k *walk) start(s plan.Held, mayFail bool) {
 	if mayFail && k.unlucky && rapid.Bool().Draw(k.t, "start fails") {
 		state = "created"
 	}
-	k.line(name, []string{fmt.Sprint(s.Attempt), state})
+	k.readLine(name, []string{fmt.Sprint(s.Attempt), state})
 	switch init := k.init(name); {
 	case name == "e":
 		k.passed[name] = state == "running"
@@ -246,13 +246,13 @@ func (k *walk) start(s plan.Held, mayFail bool) {
 func (k *walk) settle() {
 	k.unlucky = false
 	for range 40 {
-		for _, rec := range k.records(runtime.StateRunning) {
+		for _, rec := range k.recordsInState(runtime.StateRunning) {
 			k.probed[rec.ID] = plan.Probed{Startup: plan.Success, Liveness: plan.Success}
 			if init := k.init(rec.Name); init != nil && init.RestartPolicy == nil {
-				k.end(rec, 0)
+				k.exitContainer(rec, 0)
 			}
 		}
-		if k.over() || k.pod.DeletionTimestamp != nil {
+		if k.publishStatus() || k.pod.DeletionTimestamp != nil {
 			return
 		}
 		if a := k.step(false); a.Idle() {
@@ -266,7 +266,7 @@ func (k *walk) settle() {
 // rest: everything runs that has to.
 func (k *walk) rest() {
 	runs := map[string]bool{}
-	for _, rec := range k.records(runtime.StateRunning) {
+	for _, rec := range k.recordsInState(runtime.StateRunning) {
 		runs[rec.Name] = true
 	}
 	for _, c := range k.pod.Spec.InitContainers {
@@ -287,7 +287,7 @@ func TestDecide_Size(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			work := func(n int) func() {
 				w := sized(t, tc.main, tc.init, tc.records, n)
-				in := w.input()
+				in := w.planInput()
 				return func() { plan.Decide(w.pod, w.st, in) }
 			}
 			proportion.Check(t, work(200), work(3200), 16)
@@ -310,7 +310,7 @@ func sized(t *testing.T, main, init, records string, n int) *harness {
 		if records != "" {
 			f := strings.Fields(fmt.Sprintf(records, name))
 			c := runtime.ContainerStatus{Container: runtime.Container{ID: name, Name: name, SandboxID: "s0", Incarnation: 1}}
-			w.state(&c, f[2])
+			w.setState(&c, f[2])
 			w.st.Containers = append(w.st.Containers, c)
 		}
 		w.old.ContainerStatuses = append(w.old.ContainerStatuses, v1.ContainerStatus{Name: name})
@@ -324,9 +324,9 @@ func BenchmarkDecideLarge(b *testing.B) {
 	for i := range 1000 {
 		name := fmt.Sprintf("c%d", i)
 		w.pod.Spec.Containers = append(w.pod.Spec.Containers, v1.Container{Name: name, Image: "img"})
-		w.line(name, []string{"0", "running"})
+		w.readLine(name, []string{"0", "running"})
 	}
-	in := w.input()
+	in := w.planInput()
 	b.ReportAllocs()
 	for b.Loop() {
 		if a := plan.Decide(w.pod, w.st, in); len(a.Steps) > 0 {
