@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-func named(name, source string) *v1.Pod {
+func podOfSource(name, source string) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
 	if source != "" {
 		p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: source}
@@ -24,7 +24,7 @@ func named(name, source string) *v1.Pod {
 }
 
 func TestAdmitPodCount_AD5(t *testing.T) {
-	full := syncloop.PodAdmitAttributes{Pod: named("new", "api"), OtherPods: make([]*v1.Pod, syncloop.DefaultMaxPods)}
+	full := syncloop.PodAdmitAttributes{Pod: podOfSource("new", "api"), OtherPods: make([]*v1.Pod, syncloop.DefaultMaxPods)}
 	for _, test := range []struct {
 		max, others int
 		want        string
@@ -37,11 +37,11 @@ func TestAdmitPodCount_AD5(t *testing.T) {
 		{0, syncloop.DefaultMaxPods, "OutOfpods: the node runs 110 pods and takes at most 110"},
 	} {
 		attrs := syncloop.PodAdmitAttributes{Pod: full.Pod, OtherPods: full.OtherPods[:test.others]}
-		assert.Equal(t, test.want, verdict(syncloop.AdmitPodCount(test.max).Admit(attrs)), "%d of %d", test.others, test.max)
+		assert.Equal(t, test.want, describeResult(syncloop.AdmitPodCount(test.max).Admit(attrs)), "%d of %d", test.others, test.max)
 	}
 }
 
-func verdict(r syncloop.PodAdmitResult) string {
+func describeResult(r syncloop.PodAdmitResult) string {
 	if r.Admit {
 		return r.Reason + r.Message
 	}
@@ -70,8 +70,8 @@ func withPorts(pod *v1.Pod, init bool, ports ...port) *v1.Pod {
 }
 
 func TestAdmitHostPorts_AD5(t *testing.T) {
-	one := func(p port) *v1.Pod { return withPorts(named("new", "api"), false, p) }
-	init := func(p port) *v1.Pod { return withPorts(named("new", "api"), true, p) }
+	one := func(p port) *v1.Pod { return withPorts(podOfSource("new", "api"), false, p) }
+	init := func(p port) *v1.Pod { return withPorts(podOfSource("new", "api"), true, p) }
 	sidecar := func(p *v1.Pod) *v1.Pod {
 		p.Spec.InitContainers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 		return p
@@ -97,7 +97,7 @@ func TestAdmitHostPorts_AD5(t *testing.T) {
 		"an init container had it":     {init(port{host: 80}), one(port{host: 80}), ""},
 		"an init container names it":   {one(port{host: 80}), init(port{host: 80}), ""},
 		"init in the host's net":       {hostNetwork(init(port{own: 80})), one(port{host: 80}), "0.0.0.0:80/TCP"},
-		"the second of two":            {one(port{host: 80}), withPorts(named("a", "api"), false, port{host: 81}, port{host: 80}), "0.0.0.0:80/TCP"},
+		"the second of two":            {one(port{host: 80}), withPorts(podOfSource("a", "api"), false, port{host: 81}, port{host: 80}), "0.0.0.0:80/TCP"},
 		"held through the host's net":  {hostNetwork(one(port{own: 80})), one(port{host: 80, own: 8080}), "0.0.0.0:80/TCP"},
 		"wanted through the host's":    {one(port{host: 80}), hostNetwork(one(port{own: 80})), "0.0.0.0:80/TCP"},
 		"both in the host's net":       {hostNetwork(one(port{own: 80})), hostNetwork(one(port{own: 80})), "0.0.0.0:80/TCP"},
@@ -105,45 +105,45 @@ func TestAdmitHostPorts_AD5(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.held.Name = "holder"
-			attrs := syncloop.PodAdmitAttributes{Pod: test.want, OtherPods: []*v1.Pod{named("idle", "api"), test.held}}
+			attrs := syncloop.PodAdmitAttributes{Pod: test.want, OtherPods: []*v1.Pod{podOfSource("idle", "api"), test.held}}
 			want := ""
 			if test.deny != "" {
 				want = "NodePorts: host port " + test.deny + " is taken by pod ns/holder"
 			}
-			assert.Equal(t, want, verdict(syncloop.AdmitHostPorts().Admit(attrs)))
+			assert.Equal(t, want, describeResult(syncloop.AdmitHostPorts().Admit(attrs)))
 		})
 	}
 }
 
 func TestAdmitNames_F19(t *testing.T) {
-	elsewhere := named("web", "api")
+	elsewhere := podOfSource("web", "api")
 	elsewhere.Namespace = "other"
 	for name, test := range map[string]struct {
 		held, want *v1.Pod
 		deny       string
 	}{
-		"a static pod after another":  {named("web", "api"), named("web", "file"), `source "api"`},
-		"another after a static pod":  {named("web", "file"), named("web", "api"), `source "file"`},
-		"one that does not say":       {named("web", ""), named("web", "file"), "unknown source"},
-		"two static pods take turns":  {named("web", "file"), named("web", "http"), ""},
-		"two of the API":              {named("web", "api"), named("web", "api"), ""},
-		"another name":                {named("web", "api"), named("db", "file"), ""},
-		"the name in another's space": {elsewhere, named("web", "file"), ""},
+		"a static pod after another":  {podOfSource("web", "api"), podOfSource("web", "file"), `source "api"`},
+		"another after a static pod":  {podOfSource("web", "file"), podOfSource("web", "api"), `source "file"`},
+		"one that does not say":       {podOfSource("web", ""), podOfSource("web", "file"), "unknown source"},
+		"two static pods take turns":  {podOfSource("web", "file"), podOfSource("web", "http"), ""},
+		"two of the API":              {podOfSource("web", "api"), podOfSource("web", "api"), ""},
+		"another name":                {podOfSource("web", "api"), podOfSource("db", "file"), ""},
+		"the name in another's space": {elsewhere, podOfSource("web", "file"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := ""
 			if test.deny != "" {
 				want = "NameConflict: the name ns/web is taken by a pod of " + test.deny
 			}
-			attrs := syncloop.PodAdmitAttributes{Pod: test.want, OtherPods: []*v1.Pod{named("idle", "api"), test.held}}
-			assert.Equal(t, want, verdict(syncloop.AdmitNames().Admit(attrs)))
+			attrs := syncloop.PodAdmitAttributes{Pod: test.want, OtherPods: []*v1.Pod{podOfSource("idle", "api"), test.held}}
+			assert.Equal(t, want, describeResult(syncloop.AdmitNames().Admit(attrs)))
 		})
 	}
 }
 
 // TestPodAdmitAttributes_Requested: Requested returns the sum with and without a snapshot of sums.
 func TestPodAdmitAttributes_Requested(t *testing.T) {
-	attrs := syncloop.PodAdmitAttributes{OtherPods: []*v1.Pod{requesting("a", "cpu=1"), requesting("b", "cpu=500m memory=1Gi")}}
+	attrs := syncloop.PodAdmitAttributes{OtherPods: []*v1.Pod{podRequesting("a", "cpu=1"), podRequesting("b", "cpu=500m memory=1Gi")}}
 	for name, want := range map[v1.ResourceName]string{"cpu": "1500m", "memory": "1Gi", "pods": "2", "example.com/gpu": "0"} {
 		sum := attrs.Requested(name)
 		assert.Equal(t, want, sum.String(), name)
@@ -162,11 +162,11 @@ func TestPodAdmitAttributes_Requested(t *testing.T) {
 	require.NoError(t, err)
 	w.handlers = h
 	for _, name := range []string{"a", "b"} {
-		p := requesting(name, "cpu=1")
+		p := podRequesting(name, "cpu=1")
 		p.UID = types.UID(name)
 		if name == "b" {
 			a, _ := w.manager.GetPodByUID("a")
-			w.workers.work("a", lifecycle.Succeeded)
+			w.workers.performWork("a", lifecycle.Succeeded)
 			h.HandlePodRemoves(t.Context(), []*v1.Pod{a})
 		}
 		h.HandlePodAdditions(t.Context(), []*v1.Pod{p})

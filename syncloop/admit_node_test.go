@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// list reads "cpu=1 memory=2Gi".
-func list(text string) v1.ResourceList {
+// parseResources parses a list like "cpu=1 memory=2Gi".
+func parseResources(text string) v1.ResourceList {
 	l := v1.ResourceList{}
 	for _, word := range strings.Fields(text) {
 		name, quantity, _ := strings.Cut(word, "=")
@@ -21,9 +21,9 @@ func list(text string) v1.ResourceList {
 	return l
 }
 
-func requesting(name, requests string) *v1.Pod {
-	p := named(name, "api")
-	p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list(requests)}}}
+func podRequesting(name, requests string) *v1.Pod {
+	p := podOfSource(name, "api")
+	p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: parseResources(requests)}}}
 	return p
 }
 
@@ -45,10 +45,10 @@ func TestAdmitResources_AD5_AD10(t *testing.T) {
 		"extended ones by name":      {"example.com/b=1 example.com/a=1", "", "example.com/a=2 example.com/b=2", "OutOfexample.com/a: the node has not enough example.com/a: requested 2, used 0, capacity 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			attrs := syncloop.PodAdmitAttributes{Pod: requesting("new", test.want), OtherPods: []*v1.Pod{requesting("old", test.used)}}
-			handler := syncloop.AdmitResources(list(test.allocatable))
+			attrs := syncloop.PodAdmitAttributes{Pod: podRequesting("new", test.want), OtherPods: []*v1.Pod{podRequesting("old", test.used)}}
+			handler := syncloop.AdmitResources(parseResources(test.allocatable))
 			for range 2 { // It keeps nothing from one question to the next.
-				assert.Equal(t, test.deny, verdict(handler.Admit(attrs)))
+				assert.Equal(t, test.deny, describeResult(handler.Admit(attrs)))
 			}
 		})
 	}
@@ -62,14 +62,14 @@ func TestAdmitOS_AD5(t *testing.T) {
 		"by field":     {"", "windows", `PodOSNotSupported: the pod's spec.os is "windows", and the node's operating system is linux`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := named("web", "api")
+			pod := podOfSource("web", "api")
 			if test.label != "" {
 				pod.Labels = map[string]string{v1.LabelOSStable: test.label}
 			}
 			if test.field != "" {
 				pod.Spec.OS = &v1.PodOS{Name: v1.OSName(test.field)}
 			}
-			assert.Equal(t, test.deny, verdict(syncloop.AdmitOS("linux").Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+			assert.Equal(t, test.deny, describeResult(syncloop.AdmitOS("linux").Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 		})
 	}
 }
@@ -80,23 +80,23 @@ func TestAdmitNodeName_RefusesThePodOfAnotherNode(t *testing.T) {
 		"n1": "",
 		"n2": `NodeName: spec.nodeName is "n2", and this node is "n1"`,
 	} {
-		pod := named("web", "api")
+		pod := podOfSource("web", "api")
 		pod.Spec.NodeName = assigned
-		assert.Equal(t, deny, verdict(syncloop.AdmitNodeName("n1").Admit(syncloop.PodAdmitAttributes{Pod: pod})), "%q", assigned)
+		assert.Equal(t, deny, describeResult(syncloop.AdmitNodeName("n1").Admit(syncloop.PodAdmitAttributes{Pod: pod})), "%q", assigned)
 	}
 }
 
 func TestAdmitGates(t *testing.T) {
-	pod := named("web", "api")
-	assert.Empty(t, verdict(syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+	pod := podOfSource("web", "api")
+	assert.Empty(t, describeResult(syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}, {Name: "audit"}}
 	assert.Equal(t, "SchedulingGated: the pod must not be started before its scheduling gates are removed: quota, audit",
-		verdict(syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+		describeResult(syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 }
 
-// terms reads "k In a,b; j Exists | @metadata.name In n": terms by |, their
-// expressions by ; and fields marked with @.
-func terms(text string) (all []v1.NodeSelectorTerm) {
+// parseTerms parses "k In a,b; j Exists | @metadata.name In n". A | separates terms, a ; separates their expressions,
+// and @ marks a field.
+func parseTerms(text string) (all []v1.NodeSelectorTerm) {
 	for term := range strings.SplitSeq(text, "|") {
 		var t v1.NodeSelectorTerm
 		for expression := range strings.SplitSeq(term, ";") {
@@ -161,11 +161,11 @@ func TestAdmitNodeAffinity_AD5(t *testing.T) {
 		"zone In a; zone Near a | none In x": unclear + `the operator "Near" is not known`,
 	} {
 		t.Run(text, func(t *testing.T) {
-			pod := named("web", "api")
+			pod := podOfSource("web", "api")
 			pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms(text)},
+				RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: parseTerms(text)},
 			}}
-			assert.Equal(t, want, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+			assert.Equal(t, want, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 		})
 	}
 }
@@ -177,16 +177,16 @@ func TestAdmitNodeAffinity_Selector(t *testing.T) {
 		"NodeAffinity: spec.nodeSelector wants zone=b, and the node has zone=a":       {"zone": "b"},
 		"NodeAffinity: spec.nodeSelector wants none=, and the node has no such label": {"none": "", "zone": "b"},
 	} {
-		pod := named("web", "api")
+		pod := podOfSource("web", "api")
 		pod.Spec.NodeSelector = selector
-		assert.Equal(t, want, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+		assert.Equal(t, want, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 	}
-	empty := named("web", "api")
+	empty := podOfSource("web", "api")
 	empty.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{},
 	}}
 	assert.Equal(t, "NodeAffinity: no term of the required node affinity matches this node",
-		verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: empty})), "no term means no node")
+		describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: empty})), "no term means no node")
 }
 
 func TestAdmitTaints_AD5(t *testing.T) {
@@ -214,11 +214,11 @@ func TestAdmitTaints_AD5(t *testing.T) {
 		"unknown operator": {v1.Toleration{Key: "disk", Operator: "Like", Value: "7"}, no},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := named("web", "api")
+			pod := podOfSource("web", "api")
 			pod.Spec.Tolerations = []v1.Toleration{{Key: "other"}, test.toleration}
-			assert.Equal(t, test.want, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+			assert.Equal(t, test.want, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 		})
 	}
-	assert.Equal(t, no, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: named("web", "api")})))
-	assert.Empty(t, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: named("web", "file")})), "static pods are exempt")
+	assert.Equal(t, no, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: podOfSource("web", "api")})))
+	assert.Empty(t, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: podOfSource("web", "file")})), "static pods are exempt")
 }

@@ -37,7 +37,7 @@ func TestAdmitSysctls(t *testing.T) {
 		"own users":             {sysctls: []string{"user.max_pid_namespaces"}, change: func(s *v1.PodSpec) { s.HostUsers = new(false) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := named("web", "api")
+			pod := podOfSource("web", "api")
 			if c.sysctls != nil {
 				pod.Spec.SecurityContext = &v1.PodSecurityContext{}
 			}
@@ -47,7 +47,7 @@ func TestAdmitSysctls(t *testing.T) {
 			if c.change != nil {
 				c.change(&pod.Spec)
 			}
-			assert.Equal(t, c.deny, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+			assert.Equal(t, c.deny, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 		})
 	}
 	for _, bad := range []string{"", "*", "vm.swappiness", "vm.*", "net", "net.*.a", "net.**"} {
@@ -94,11 +94,11 @@ func TestAdmitAppArmor(t *testing.T) {
 		}, without: without},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := named("web", "api")
+			pod := podOfSource("web", "api")
 			pod.Spec.Containers = []v1.Container{{Name: "c"}}
 			c.change(pod)
-			assert.Equal(t, c.without, verdict(syncloop.AdmitAppArmor(false).Admit(syncloop.PodAdmitAttributes{Pod: pod})))
-			assert.Equal(t, c.with, verdict(syncloop.AdmitAppArmor(true).Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+			assert.Equal(t, c.without, describeResult(syncloop.AdmitAppArmor(false).Admit(syncloop.PodAdmitAttributes{Pod: pod})))
+			assert.Equal(t, c.with, describeResult(syncloop.AdmitAppArmor(true).Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 		})
 	}
 }
@@ -122,8 +122,8 @@ func TestAdmitSupplementalGroupsPolicy_AD12(t *testing.T) {
 		"Strict, not known":  {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}, runtime.SupportUnknown, ""},
 		"Strict, once again": {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}, runtime.SupportNone, refused},
 	} {
-		pod := named("web", "api")
+		pod := podOfSource("web", "api")
 		pod.Spec.SecurityContext, support = c.context, c.support
-		assert.Equal(t, c.deny, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})), name)
+		assert.Equal(t, c.deny, describeResult(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})), name)
 	}
 }

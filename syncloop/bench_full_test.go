@@ -22,7 +22,7 @@ func BenchmarkFull(b *testing.B) {
 			f := newFull(b, count)
 			b.ReportAllocs()
 			for b.Loop() {
-				f.end()
+				f.terminateOldest()
 			}
 		})
 	}
@@ -50,38 +50,38 @@ func newFull(t testing.TB, waiting int) *full {
 				f.asked++
 				return syncloop.PodAdmitResult{Admit: true}
 			}),
-			syncloop.AdmitResources(list("cpu=100 memory=1Ti")),
+			syncloop.AdmitResources(parseResources("cpu=100 memory=1Ti")),
 		},
 	})
 	require.NoError(t, err)
 	w.handlers = f.Handlers
 	pods := make([]*v1.Pod, 100+waiting)
 	for i := range pods {
-		pods[i] = f.next()
+		pods[i] = f.newPod()
 	}
 	f.HandlePodAdditions(context.Background(), pods)
 	f.HandleWaiting(context.Background())
 	return f
 }
 
-// next returns a new pod.
-func (f *full) next() *v1.Pod {
-	p := requesting(fmt.Sprint("p", f.came), "cpu=1 memory=1Ki")
+// newPod returns a new pod.
+func (f *full) newPod() *v1.Pod {
+	p := podRequesting(fmt.Sprint("p", f.came), "cpu=1 memory=1Ki")
 	p.UID = types.UID(p.Name)
 	f.came++
 	return p
 }
 
-// end terminates the oldest pod as a node sees it: it is removed, it stops, and a new pod arrives.
-func (f *full) end() {
+// terminateOldest terminates the oldest pod as a node does: the pod is removed, it stops, and a new pod arrives.
+func (f *full) terminateOldest() {
 	ctx, uid := context.Background(), types.UID(fmt.Sprint("p", f.ended))
-	f.workers.work(uid, lifecycle.Completed)
+	f.workers.performWork(uid, lifecycle.Completed)
 	f.HandleWaiting(ctx)
-	f.workers.work(uid, lifecycle.Succeeded)
+	f.workers.performWork(uid, lifecycle.Succeeded)
 	f.HandleWaiting(ctx)
-	f.HandlePodAdditions(ctx, []*v1.Pod{f.next()})
+	f.HandlePodAdditions(ctx, []*v1.Pod{f.newPod()})
 	f.HandleWaiting(ctx)
-	f.workers.took()
+	f.workers.takeCalls()
 	f.ended++
 	require.True(f, f.workers.View(types.UID(fmt.Sprint("p", f.ended+99))).Known, "the first of those that waited")
 }
@@ -93,7 +93,7 @@ func TestFull_AsksOnlyAboutPodsThatMayFit(t *testing.T) {
 		f := newFull(t, waiting)
 		f.asked = 0
 		for range 10 {
-			f.end()
+			f.terminateOldest()
 		}
 		return f.asked
 	}

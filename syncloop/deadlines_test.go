@@ -62,7 +62,7 @@ func (l *limited) View(uid types.UID) lifecycle.View {
 	return l.table.View(uid)
 }
 
-func (l *limited) tell(uid types.UID, what podworkers.SyncPodType) error {
+func (l *limited) updatePod(uid types.UID, what podworkers.SyncPodType) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, err := l.table.Update(lifecycle.Update{UID: uid, Type: what, Subject: lifecycle.ConfigPod}, &l.out)
@@ -73,47 +73,47 @@ func (l *limited) UpdatePod(o podworkers.UpdatePodOptions) error {
 	if l.refuse != nil {
 		return l.refuse
 	}
-	l.note("%s %s", o.UpdateType, o.Pod.UID)
+	l.addLine("%s %s", o.UpdateType, o.Pod.UID)
 	if o.KillPodOptions != nil {
 		assert.Nil(l.t, o.KillPodOptions.PodTerminationGracePeriodSecondsOverride, "the pod's own grace counts")
 		l.amend = o.KillPodOptions.PodStatusFunc
 	}
-	return l.tell(o.Pod.UID, o.UpdateType)
+	return l.updatePod(o.Pod.UID, o.UpdateType)
 }
 
-func (l *limited) note(format string, args ...any) {
+func (l *limited) addLine(format string, args ...any) {
 	now := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 	l.notes = append(l.notes, fmt.Sprint(now, " ", fmt.Sprintf(format, args...)))
 }
 
 func (l *limited) Event(o k8sruntime.Object, kind, reason, message string) {
-	l.note("event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
+	l.addLine("event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
 }
 
 func (l *limited) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
 	l.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// want makes a pod desired with a deadline and, unless it has one, gives it a worker.
-func (l *limited) want(uid types.UID, seconds *int64) *v1.Pod {
+// addPod makes a pod desired with a deadline. A pod without a worker gets one.
+func (l *limited) addPod(uid types.UID, seconds *int64) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}}
 	pod.Spec.ActiveDeadlineSeconds = seconds
 	l.manager.UpdatePod(pod)
 	if !l.View(uid).Known {
-		require.NoError(l.t, l.tell(uid, podworkers.SyncPodCreate))
+		require.NoError(l.t, l.updatePod(uid, podworkers.SyncPodCreate))
 	}
 	l.deadlines.RequestUpdate(uid)
 	return pod
 }
 
-// start sets the start time in the pod's status to now.
-func (l *limited) start(pod *v1.Pod) {
+// setStartTime sets the start time in the pod's status to now.
+func (l *limited) setStartTime(pod *v1.Pod) {
 	l.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
 	l.deadlines.RequestUpdate(pod.UID)
 }
 
-// play runs the loop in a bubble together with a story.
-func (l *limited) play(story func()) {
+// runStory runs the loop together with a story, in a bubble.
+func (l *limited) runStory(story func()) {
 	ctx, end := context.WithCancel(l.t.Context())
 	done := make(chan error)
 	go func() { done <- l.loop.Run(ctx) }()
@@ -127,11 +127,11 @@ const exceeded = "DeadlineExceeded: Pod was active on the node longer than the s
 func TestDeadlines_AD1_P23(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
-		l.play(func() {
-			l.start(l.want("later", new(int64(20))))
-			l.start(l.want("sooner", new(int64(10))))
-			l.start(l.want("never", nil))
-			l.want("unstarted", new(int64(1)))
+		l.runStory(func() {
+			l.setStartTime(l.addPod("later", new(int64(20))))
+			l.setStartTime(l.addPod("sooner", new(int64(10))))
+			l.setStartTime(l.addPod("never", nil))
+			l.addPod("unstarted", new(int64(1)))
 			time.Sleep(time.Hour)
 		})
 		assert.Equal(t, []string{
@@ -140,11 +140,11 @@ func TestDeadlines_AD1_P23(t *testing.T) {
 		}, l.notes, "each once, and not before")
 		status := v1.PodStatus{Phase: v1.PodRunning}
 		l.amend(&status)
-		assert.Equal(t, "Failed DeadlineExceeded Pod was active on the node longer than the specified deadline []", ended(status))
+		assert.Equal(t, "Failed DeadlineExceeded Pod was active on the node longer than the specified deadline []", describeEnd(status))
 	})
 }
 
-func ended(s v1.PodStatus) string {
+func describeEnd(s v1.PodStatus) string {
 	return fmt.Sprint(s.Phase, " ", s.Reason, " ", s.Message, " ", s.Conditions)
 }
 
@@ -152,18 +152,18 @@ func ended(s v1.PodStatus) string {
 func TestDeadlines_F25(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
-		l.play(func() {
-			l.start(l.want("huge", new(int64(math.MaxInt64))))
-			l.start(l.want("lowest", new(int64(math.MinInt64))))
+		l.runStory(func() {
+			l.setStartTime(l.addPod("huge", new(int64(math.MaxInt64))))
+			l.setStartTime(l.addPod("lowest", new(int64(math.MinInt64))))
 			synctest.Wait()
-			l.start(l.want("zero", new(int64(0))))
-			l.start(l.want("raised", new(int64(10))))
-			l.start(l.want("lowered", new(int64(100))))
-			l.start(l.want("freed", new(int64(10))))
+			l.setStartTime(l.addPod("zero", new(int64(0))))
+			l.setStartTime(l.addPod("raised", new(int64(10))))
+			l.setStartTime(l.addPod("lowered", new(int64(100))))
+			l.setStartTime(l.addPod("freed", new(int64(10))))
 			time.Sleep(5 * time.Second)
-			l.want("raised", new(int64(20)))
-			l.want("lowered", new(int64(3)))
-			l.want("freed", nil)
+			l.addPod("raised", new(int64(20)))
+			l.addPod("lowered", new(int64(3)))
+			l.addPod("freed", nil)
 			time.Sleep(time.Hour)
 		})
 		assert.Equal(t, []string{
@@ -181,14 +181,14 @@ func TestDeadlines_TerminalPodHasNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
 		var reused *v1.Pod
-		l.play(func() {
+		l.runStory(func() {
 			pods := map[types.UID]*v1.Pod{}
 			for _, uid := range []types.UID{"ending", "succeeded", "dropped", "unknown", "reused"} {
-				pods[uid] = l.want(uid, new(int64(10)))
-				l.start(pods[uid])
+				pods[uid] = l.addPod(uid, new(int64(10)))
+				l.setStartTime(pods[uid])
 			}
 			synctest.Wait()
-			require.NoError(t, l.tell("ending", podworkers.SyncPodKill))
+			require.NoError(t, l.updatePod("ending", podworkers.SyncPodKill))
 			l.status.SetPodStatus(pods["succeeded"], v1.PodStatus{Phase: v1.PodSucceeded})
 			l.manager.RemovePod(pods["dropped"])
 			reused = pods["reused"].DeepCopy() // A static pod's phase stays as it was.
@@ -214,8 +214,8 @@ func TestDeadlines_Refused(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLimited(t)
 			l.refuse = refuse
-			l.play(func() {
-				l.start(l.want("web", new(int64(10))))
+			l.runStory(func() {
+				l.setStartTime(l.addPod("web", new(int64(10))))
 				time.Sleep(time.Hour)
 			})
 			assert.Equal(t, []string{"10s event web Normal " + exceeded}, l.notes)
@@ -233,13 +233,13 @@ func TestNewDeadlines_NamesEveryFault(t *testing.T) {
 func TestDeadlines_TerminatingPodHasNoEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
-		l.start(l.want("web", new(int64(10))))
+		l.setStartTime(l.addPod("web", new(int64(10))))
 		l.loop.Step(t.Context())
 		time.Sleep(time.Second)
 		next, timed := l.loop.Step(t.Context())
 		require.True(t, timed)
 		assert.Equal(t, 9*time.Second, time.Until(next))
-		require.NoError(t, l.tell("web", podworkers.SyncPodKill))
+		require.NoError(t, l.updatePod("web", podworkers.SyncPodKill))
 		l.deadlines.RequestUpdate("web")
 		_, timed = l.loop.Step(t.Context())
 		assert.False(t, timed)
@@ -251,9 +251,9 @@ func TestDeadlines_TerminatingPodHasNoEntry(t *testing.T) {
 func TestDeadlines_MovedWithoutRequestUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
-		l.play(func() {
-			pod := l.want("web", new(int64(10)))
-			l.start(pod)
+		l.runStory(func() {
+			pod := l.addPod("web", new(int64(10)))
+			l.setStartTime(pod)
 			time.Sleep(time.Second)
 			pod = pod.DeepCopy()
 			pod.Spec.ActiveDeadlineSeconds = new(int64(15))
@@ -268,8 +268,8 @@ func TestDeadlines_MovedWithoutRequestUpdate(t *testing.T) {
 func TestDeadlines_BesideHousekeeping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
-		l.play(func() {
-			l.start(l.want("web", new(int64(1))))
+		l.runStory(func() {
+			l.setStartTime(l.addPod("web", new(int64(1))))
 			time.Sleep(500 * time.Millisecond)
 			l.loop.RequestHousekeeping() // The next one is due two seconds after the last.
 			time.Sleep(time.Minute)

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// candidate is a pod of a source.
-func candidate(name, source string) *v1.Pod {
+// candidatePod returns a pod of a source.
+func candidatePod(name, source string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "ns", Annotations: map[string]string{podmanager.ConfigSourceAnnotation: source},
 	}}
@@ -22,7 +22,7 @@ func candidate(name, source string) *v1.Pod {
 func ExampleAdmitResources() {
 	handler := syncloop.AdmitResources(v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi")})
 	requesting := func(name, cpu string) *v1.Pod {
-		pod := candidate(name, "api")
+		pod := candidatePod(name, "api")
 		requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 		pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}
 		return pod
@@ -33,7 +33,7 @@ func ExampleAdmitResources() {
 }
 
 func ExampleAdmitNodeAffinity() {
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 	refused := syncloop.AdmitNodeAffinity("n1", map[string]string{"disk": "hdd"}).Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -41,7 +41,7 @@ func ExampleAdmitNodeAffinity() {
 }
 
 func ExampleAdmitOS() {
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.OS = &v1.PodOS{Name: v1.Windows}
 	refused := syncloop.AdmitOS("linux").Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -50,13 +50,13 @@ func ExampleAdmitOS() {
 
 func ExampleAdmitTaints() {
 	handler := syncloop.AdmitTaints([]v1.Taint{{Key: "maintenance", Effect: v1.TaintEffectNoExecute}})
-	refused := handler.Admit(syncloop.PodAdmitAttributes{Pod: candidate("web", "api")})
+	refused := handler.Admit(syncloop.PodAdmitAttributes{Pod: candidatePod("web", "api")})
 	fmt.Println(refused.Reason, "-", refused.Message)
 	// Output: TaintToleration - the pod does not tolerate the node's taint maintenance:NoExecute
 }
 
 func ExampleAdmitGates() {
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
 	refused := syncloop.AdmitGates().Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -64,7 +64,7 @@ func ExampleAdmitGates() {
 }
 
 func ExampleAdmitNodeName() {
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.NodeName = "edge-2"
 	refused := syncloop.AdmitNodeName("edge-1").Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -73,9 +73,9 @@ func ExampleAdmitNodeName() {
 
 func ExampleAdmitPodCount() {
 	two := syncloop.AdmitPodCount(2)
-	running := []*v1.Pod{candidate("web", "api"), candidate("db", "api")}
-	fmt.Println(two.Admit(syncloop.PodAdmitAttributes{Pod: candidate("job", "api"), OtherPods: running[:1]}).Admit)
-	refused := two.Admit(syncloop.PodAdmitAttributes{Pod: candidate("job", "api"), OtherPods: running})
+	running := []*v1.Pod{candidatePod("web", "api"), candidatePod("db", "api")}
+	fmt.Println(two.Admit(syncloop.PodAdmitAttributes{Pod: candidatePod("job", "api"), OtherPods: running[:1]}).Admit)
+	refused := two.Admit(syncloop.PodAdmitAttributes{Pod: candidatePod("job", "api"), OtherPods: running})
 	fmt.Println(refused.Reason, "-", refused.Message)
 	// Output:
 	// true
@@ -83,9 +83,9 @@ func ExampleAdmitPodCount() {
 }
 
 func ExampleAdmitHostPorts() {
-	web := candidate("web", "api")
+	web := candidatePod("web", "api")
 	web.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 8080}}}}
-	proxy := candidate("proxy", "file")
+	proxy := candidatePod("proxy", "file")
 	proxy.Spec.Containers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 8080, HostIP: "127.0.0.1"}}}}
 	refused := syncloop.AdmitHostPorts().Admit(syncloop.PodAdmitAttributes{Pod: proxy, OtherPods: []*v1.Pod{web}})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -94,7 +94,7 @@ func ExampleAdmitHostPorts() {
 
 func ExampleAdmitNames() {
 	refused := syncloop.AdmitNames().Admit(syncloop.PodAdmitAttributes{
-		Pod: candidate("web", "file"), OtherPods: []*v1.Pod{candidate("web", "api")},
+		Pod: candidatePod("web", "file"), OtherPods: []*v1.Pod{candidatePod("web", "api")},
 	})
 	fmt.Println(refused.Reason, "-", refused.Message)
 	// Output: NameConflict - the name ns/web is taken by a pod of source "api"
@@ -105,7 +105,7 @@ func ExampleAdmitSysctls() {
 	if err != nil {
 		panic(err)
 	}
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}, {Name: "kernel.msgmax", Value: "65536"}}}
 	refused := handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -113,7 +113,7 @@ func ExampleAdmitSysctls() {
 }
 
 func ExampleAdmitAppArmor() {
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{AppArmorProfile: &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}}
 	refused := syncloop.AdmitAppArmor(false).Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
@@ -121,7 +121,7 @@ func ExampleAdmitAppArmor() {
 }
 
 func ExampleAdmitSupplementalGroupsPolicy() {
-	pod := candidate("web", "api")
+	pod := candidatePod("web", "api")
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}
 	support := func() runtime.Support { return runtime.SupportNone } // Runtime.Features().StrictGroups of a real runtime.
 	refused := syncloop.AdmitSupplementalGroupsPolicy(support).Admit(syncloop.PodAdmitAttributes{Pod: pod})

@@ -28,7 +28,7 @@ type tasks struct {
 	ended  []pleg.Change
 }
 
-func (t *tasks) end(uid types.UID) {
+func (t *tasks) endTask(uid types.UID) {
 	t.mu.Lock()
 	t.ended = append(t.ended, pleg.Change{UID: uid, Events: pleg.ContainerDied})
 	t.mu.Unlock()
@@ -75,24 +75,24 @@ func Example() {
 	own := &tasks{events: make(chan string)}
 	manager, host := reporting{podmanager.New(), own.events}, source.NewHandle()
 	sources, err := source.New(source.Config{Sources: map[string]source.Source{"api": host}})
-	check(err)
+	exitOnError(err)
 	workers, err := podworkers.New(podworkers.Config{Syncer: own, Cache: own})
-	check(err)
+	exitOnError(err)
 	handlers, err := syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: manager, Workers: workers, Status: status.New(status.Config{}), Runtime: own, Sources: sources,
 	})
-	check(err)
+	exitOnError(err)
 	loop, err := syncloop.New(syncloop.Config{Handler: handlers, Updates: sources, Desired: manager, Changes: own})
-	check(err)
+	exitOnError(err)
 	var parts sync.WaitGroup
 	for _, run := range []func(context.Context) error{sources.Run, workers.Run, loop.Run} {
-		parts.Go(func() { check(run(ctx)) })
+		parts.Go(func() { exitOnError(run(ctx)) })
 	}
 
 	_ = host.Apply(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1", Name: "web", Namespace: "default"}})
 	fmt.Println(<-own.events)
 	fmt.Println(<-own.events)
-	own.end("u1")
+	own.endTask("u1")
 	fmt.Println(<-own.events)
 	fmt.Println(<-own.events)
 	stop()
@@ -104,7 +104,7 @@ func Example() {
 	// SyncTerminatedPod web
 }
 
-func check(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		panic(err)
 	}

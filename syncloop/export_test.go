@@ -27,10 +27,10 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 			ending = append(ending, pod)
 		}
 	}
-	return text(h.table.StayingSums()) + " | " + text(h.table.TerminatingSums()), text(newSnapshotOfPods(h.chain.rules, staying).Staying) + " | " + text(newSnapshotOfPods(h.chain.rules, ending).Staying)
+	return formatSums(h.table.StayingSums()) + " | " + formatSums(h.table.TerminatingSums()), formatSums(newSnapshotOfPods(h.chain.rules, staying).Staying) + " | " + formatSums(newSnapshotOfPods(h.chain.rules, ending).Staying)
 }
 
-func text(s allocation.Sums) string {
+func formatSums(s allocation.Sums) string {
 	var uids []string
 	for _, pod := range (allocation.Snapshot{Staying: s}).Pods() {
 		uids = append(uids, string(pod.UID))

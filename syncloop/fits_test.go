@@ -15,16 +15,16 @@ import (
 // forgotten everything else.
 func TestFits_IgnoresStoppedPods(t *testing.T) {
 	w := newHarness()
-	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
-	big, next := requesting("big", "cpu=3"), requesting("next", "cpu=2")
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(parseResources("cpu=4"))}
+	big, next := podRequesting("big", "cpu=3"), podRequesting("next", "cpu=2")
 	big.UID, next.UID = "big", "next"
 	allocated := func() int64 { used := w.handlers.Allocated(); return used.Cpu().Value() }
 	ctx := t.Context()
 
 	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{big})
-	w.workers.work("big", lifecycle.Completed) // SyncPod: it is to end.
+	w.workers.performWork("big", lifecycle.Completed) // SyncPod: it is to end.
 	assert.Error(t, w.handlers.Fits(next), "its containers may run")
-	w.workers.work("big", lifecycle.Succeeded) // SyncTerminatingPod.
+	w.workers.performWork("big", lifecycle.Succeeded) // SyncTerminatingPod.
 	assert.NoError(t, w.handlers.Fits(next))
 	assert.Zero(t, allocated())
 	assert.Equal(t, 1, w.handlers.Noted())
@@ -37,15 +37,15 @@ func TestFits_IgnoresStoppedPods(t *testing.T) {
 // called.
 func TestFits_IgnoresStoppedPods_BeforeNotifyWorkerChange(t *testing.T) {
 	w := newHarness()
-	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
-	big, next := requesting("big", "cpu=3"), requesting("next", "cpu=2")
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(parseResources("cpu=4"))}
+	big, next := podRequesting("big", "cpu=3"), podRequesting("next", "cpu=2")
 	big.UID, next.UID = "big", "next"
 	ctx := t.Context()
 	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{big})
-	w.workers.work("big", lifecycle.Succeeded)
+	w.workers.performWork("big", lifecycle.Succeeded)
 	w.handlers.HandlePodRemoves(ctx, []*v1.Pod{big})
 	assert.Error(t, w.handlers.Fits(next), "it is ending")
-	work, ok := w.workers.table.StartPodSync(must(w.workers.table.Find("big")))
+	work, ok := w.workers.table.StartPodSync(mustFind(w.workers.table.Find("big")))
 	assert.True(t, ok)
 	w.workers.table.Done(work.Ref, work.Incarnation, lifecycle.Succeeded, &w.workers.out)
 	assert.NoError(t, w.handlers.Fits(next))
@@ -54,21 +54,21 @@ func TestFits_IgnoresStoppedPods_BeforeNotifyWorkerChange(t *testing.T) {
 // TestFits_CountsTheNextIncarnation: the previous incarnation has terminated, and the next one counts.
 func TestFits_CountsTheNextIncarnation(t *testing.T) {
 	w := newHarness()
-	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
-	old, again, next := requesting("big", "cpu=3"), requesting("big", "cpu=3"), requesting("next", "cpu=2")
+	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(parseResources("cpu=4"))}
+	old, again, next := podRequesting("big", "cpu=3"), podRequesting("big", "cpu=3"), podRequesting("next", "cpu=2")
 	old.UID, again.UID, next.UID = "big", "big", "next"
 	ctx := t.Context()
 	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{old})
-	w.workers.work("big", lifecycle.Succeeded)
+	w.workers.performWork("big", lifecycle.Succeeded)
 	w.handlers.HandlePodRemoves(ctx, []*v1.Pod{old})
 	w.handlers.HandlePodAdditions(ctx, []*v1.Pod{again})
-	w.workers.work("big", lifecycle.Succeeded)
+	w.workers.performWork("big", lifecycle.Succeeded)
 	assert.Error(t, w.handlers.Fits(next))
 	used := w.handlers.Allocated()
 	assert.Equal(t, int64(3), used.Cpu().Value(), "once")
 }
 
-func must[T any](v T, ok bool) T {
+func mustFind[T any](v T, ok bool) T {
 	if !ok {
 		panic("there is none")
 	}

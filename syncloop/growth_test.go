@@ -26,11 +26,11 @@ func (c *counted) View(uid types.UID) lifecycle.View {
 	return c.workers.View(uid)
 }
 
-// crowd returns n pods that each claim something of every resource.
-func crowd(n int) []*v1.Pod {
+// makePods returns n pods that each claim something of every resource.
+func makePods(n int) []*v1.Pod {
 	pods := make([]*v1.Pod, n)
 	for i := range pods {
-		p := requesting(fmt.Sprint("p", i), "cpu=1m memory=1Ki example.com/gpu=1")
+		p := podRequesting(fmt.Sprint("p", i), "cpu=1m memory=1Ki example.com/gpu=1")
 		p.UID = types.UID(p.Name)
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: int32(1 + i)}}
 		pods[i] = p
@@ -38,15 +38,15 @@ func crowd(n int) []*v1.Pod {
 	return pods
 }
 
-// crowded returns handlers of a node on which all pods fit.
-func crowded(t testing.TB) (*syncloop.Handlers, *counted) {
+// newFullHandlers returns handlers of a node on which all pods fit.
+func newFullHandlers(t testing.TB) (*syncloop.Handlers, *counted) {
 	w := newHarness()
 	c := &counted{workers: w.workers}
 	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{
 		Manager: w.manager.Store, Workers: c, Status: w.status, Runtime: w, Sources: w.sources,
 		Admit: []syncloop.PodAdmitHandler{
 			syncloop.AdmitNames(), syncloop.AdmitPodCount(1 << 20), syncloop.AdmitHostPorts(),
-			syncloop.AdmitResources(list("cpu=1M memory=1Ti pods=1M example.com/gpu=1M")),
+			syncloop.AdmitResources(parseResources("cpu=1M memory=1Ti pods=1M example.com/gpu=1M")),
 			syncloop.PodAdmitFunc(func(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 				return syncloop.PodAdmitResult{Admit: true} // It is given the list of all others.
 			}),
@@ -57,10 +57,11 @@ func crowded(t testing.TB) (*syncloop.Handlers, *counted) {
 	return h, c
 }
 
-// work returns the cost of admitting n pods, together or one after the other, in calls of View and in bytes.
-func work(t *testing.T, n int, together bool) (views int, bytes uint64) {
-	h, c := crowded(t)
-	pods := crowd(n)
+// measureAdmission returns the cost of admitting n pods, together or one after the other, in calls of View and in
+// bytes.
+func measureAdmission(t *testing.T, n int, together bool) (views int, bytes uint64) {
+	h, c := newFullHandlers(t)
+	pods := makePods(n)
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
 	if together {
@@ -82,8 +83,8 @@ func work(t *testing.T, n int, together bool) (views int, bytes uint64) {
 // Quadratic work would cost a hundred times as much.
 func TestAdmission_WorkGrowsWithThePodsAndNotWithTheirSquare(t *testing.T) {
 	for _, together := range []bool{true, false} {
-		views, bytes := work(t, 300, together)
-		moreViews, moreBytes := work(t, 3000, together)
+		views, bytes := measureAdmission(t, 300, together)
+		moreViews, moreBytes := measureAdmission(t, 3000, together)
 		assert.Less(t, float64(moreViews)/float64(views), 12.0, "together: %t", together)
 		assert.Less(t, float64(moreBytes)/float64(bytes), 15.0, "together: %t", together)
 	}
@@ -91,9 +92,9 @@ func TestAdmission_WorkGrowsWithThePodsAndNotWithTheirSquare(t *testing.T) {
 
 // BenchmarkAdmission admits 10,000 pods on a node that checks everything.
 func BenchmarkAdmission(b *testing.B) {
-	pods := crowd(10_000)
+	pods := makePods(10_000)
 	for b.Loop() {
-		h, _ := crowded(b)
+		h, _ := newFullHandlers(b)
 		h.HandlePodAdditions(context.Background(), pods)
 	}
 }

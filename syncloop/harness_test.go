@@ -35,8 +35,8 @@ type harness struct {
 	evictions map[types.UID]*podworkers.Completion
 }
 
-// evict evicts a waiting pod.
-func (w *harness) evict(uid types.UID) {
+// evictWaiting evicts a waiting pod.
+func (w *harness) evictWaiting(uid types.UID) {
 	ended := podworkers.NewCompletion(nil)
 	w.evictions[uid] = ended
 	is := w.handlers.EvictWaiting(uid, syncloop.WaitingEviction{
@@ -44,16 +44,16 @@ func (w *harness) evict(uid types.UID) {
 	})
 	if !is {
 		delete(w.evictions, uid)
-		w.note("%s does not wait", uid)
+		w.addLine("%s does not wait", uid)
 	}
 }
 
-// evicted records which evictions are complete.
-func (w *harness) evicted() {
+// recordEvictions records which evictions are complete.
+func (w *harness) recordEvictions() {
 	for _, uid := range slices.Sorted(maps.Keys(w.evictions)) {
 		select {
 		case <-w.evictions[uid].Done():
-			w.note("the eviction of %s is over, error: %v", uid, w.evictions[uid].Err())
+			w.addLine("the eviction of %s is over, error: %v", uid, w.evictions[uid].Err())
 			delete(w.evictions, uid)
 		default:
 		}
@@ -69,13 +69,13 @@ func newConfiguredHarness(change func(config *syncloop.HandlersConfig)) *harness
 	w.workers = &workers{harness: w, table: lifecycle.New(), deaf: map[types.UID]bool{}, kills: map[types.UID]*podworkers.Completion{}}
 	w.status = &statuses{harness: w, byUID: map[types.UID]v1.PodStatus{}}
 	w.sources = &sources{names: []string{"api", "file"}, incomplete: map[string]bool{}, unseen: map[string]bool{}}
-	ask := syncloop.PodAdmitFunc(w.admit)
+	ask := syncloop.PodAdmitFunc(w.admitPod)
 	config := syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
-		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, TerminalStatus: w.ended, Recorder: w, Log: w.log(),
-		DropTerminalStatus: func(uid types.UID) { w.note("drop how a former %s ended", uid) },
+		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, TerminalStatus: w.ended, Recorder: w, Log: w.newLogger(),
+		DropTerminalStatus: func(uid types.UID) { w.addLine("drop how a former %s ended", uid) },
 		SaveTerminalStatus: func(pod *v1.Pod, status v1.PodStatus) {
-			w.note("keep %s for the next agent: %s %s", pod.UID, status.Phase, status.Reason)
+			w.addLine("keep %s for the next agent: %s %s", pod.UID, status.Phase, status.Reason)
 		},
 	}
 	change(&config)
@@ -89,12 +89,12 @@ func newConfiguredHarness(change func(config *syncloop.HandlersConfig)) *harness
 
 // ended has no terminal status for any pod.
 func (w *harness) ended(pod *v1.Pod) (v1.PodStatus, bool) {
-	w.breaks("ended", pod)
+	w.panicIfBroken("ended", pod)
 	return v1.PodStatus{}, false
 }
 
-// breaks panics if the story says that this call panics.
-func (w *harness) breaks(who string, pod *v1.Pod) {
+// panicIfBroken panics if the story makes this call panic.
+func (w *harness) panicIfBroken(who string, pod *v1.Pod) {
 	key := who + " " + string(pod.UID)
 	if w.broken[key]--; w.broken[key] >= 0 {
 		panic("oh")
@@ -104,12 +104,12 @@ func (w *harness) breaks(who string, pod *v1.Pod) {
 // Healthy implements the handlers' view of the PLEG.
 func (w *harness) Healthy() (bool, error) { return !w.unlisted, nil }
 
-func (w *harness) note(format string, args ...any) {
+func (w *harness) addLine(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
-// log returns a logger that records errors.
-func (w *harness) log() *slog.Logger {
+// newLogger returns a logger that records errors.
+func (w *harness) newLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
 		Level: slog.LevelError,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -124,21 +124,21 @@ func (w *harness) log() *slog.Logger {
 
 // Write implements io.Writer for the log.
 func (w *harness) Write(line []byte) (int, error) {
-	w.note("log: %s", strings.TrimSpace(string(line)))
+	w.addLine("log: %s", strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 
-// took returns the calls since the last took.
-func (w *harness) took() []string {
+// takeCalls returns the calls since the last takeCalls.
+func (w *harness) takeCalls() []string {
 	notes := w.notes
 	w.notes = nil
 	return notes
 }
 
-// admit records a call of the admission handler and passes it on.
-func (w *harness) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-	w.note("Admit %s, beside %s", attrs.Pod.UID, uids(attrs.OtherPods))
-	w.breaks("admit", attrs.Pod)
+// admitPod records a call of the admission handler and calls it.
+func (w *harness) admitPod(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
+	w.addLine("Admit %s, beside %s", attrs.Pod.UID, joinUIDs(attrs.OtherPods))
+	w.panicIfBroken("admit", attrs.Pod)
 	for _, h := range w.chain {
 		if r := h.Admit(attrs); !r.Admit {
 			return r
@@ -148,10 +148,10 @@ func (w *harness) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResu
 }
 
 func (w *harness) Pods() []runtime.Pod                                      { return w.running }
-func (w *harness) discard(gone []types.UID)                                 { w.note("Discard %v", gone) }
+func (w *harness) discard(gone []types.UID)                                 { w.addLine("Discard %v", gone) }
 func (w *harness) Eventf(k8sruntime.Object, string, string, string, ...any) {}
 func (w *harness) Event(o k8sruntime.Object, kind, reason, message string) {
-	w.note("Event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
+	w.addLine("Event %s %s %s: %s", o.(*v1.Pod).UID, kind, reason, message)
 }
 
 type manager struct {
@@ -159,16 +159,16 @@ type manager struct {
 	*harness
 }
 
-func (m *manager) AddPod(pod *v1.Pod) { m.note("AddPod %s", pod.UID); m.Store.AddPod(pod) }
+func (m *manager) AddPod(pod *v1.Pod) { m.addLine("AddPod %s", pod.UID); m.Store.AddPod(pod) }
 func (m *manager) UpdatePod(pod *v1.Pod) {
-	m.breaks("store", pod)
-	m.note("UpdatePod %s", pod.UID)
+	m.panicIfBroken("store", pod)
+	m.addLine("UpdatePod %s", pod.UID)
 	m.Store.UpdatePod(pod)
 }
-func (m *manager) RemovePod(pod *v1.Pod) { m.note("RemovePod %s", pod.UID); m.Store.RemovePod(pod) }
+func (m *manager) RemovePod(pod *v1.Pod) { m.addLine("RemovePod %s", pod.UID); m.Store.RemovePod(pod) }
 
 func (m *manager) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphans []string) {
-	m.note("GetPodsAndMirrorPods")
+	m.addLine("GetPodsAndMirrorPods")
 	return m.Store.GetPodsAndMirrorPods()
 }
 
@@ -193,7 +193,7 @@ func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 	}
 	u := lifecycle.Update{Type: o.UpdateType, Runtime: lifecycle.RuntimeStopped}
 	if o.Pod == nil {
-		w.note("worker of %s: %s what runs, grace %d, as of %d", o.RunningPod.UID, o.UpdateType,
+		w.addLine("worker of %s: %s what runs, grace %d, as of %d", o.RunningPod.UID, o.UpdateType,
 			*o.KillPodOptions.PodTerminationGracePeriodSecondsOverride, o.Generation)
 		u.UID, u.Subject, u.AsOf = o.RunningPod.UID, lifecycle.RuntimePod, o.Generation
 	} else {
@@ -201,7 +201,7 @@ func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 		if o.MirrorPod != nil {
 			mirror = ", mirror " + string(o.MirrorPod.UID)
 		}
-		w.note("worker of %s: %s%s", o.Pod.UID, o.UpdateType, mirror)
+		w.addLine("worker of %s: %s%s", o.Pod.UID, o.UpdateType, mirror)
 		u.UID, u.Subject, u.Facts = o.Pod.UID, lifecycle.ConfigPod, lifecycle.Facts{
 			FullName:      podmanager.FullName(o.Pod),
 			Source:        o.Pod.Annotations[podmanager.ConfigSourceAnnotation],
@@ -243,7 +243,7 @@ func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podwor
 	if len(excluded) > 0 && len(known.Removed) > 0 {
 		text = fmt.Sprintf(", removed %v", known.Removed)
 	}
-	w.note("SyncKnownPods %s as of %d, all sources %t, excluding %v%s", uids(known.Desired), known.Generation, known.AllSources, excluded, text)
+	w.addLine("SyncKnownPods %s as of %d, all sources %t, excluding %v%s", joinUIDs(known.Desired), known.Generation, known.AllSources, excluded, text)
 	result := map[types.UID]podworkers.PodWorkerSync{}
 	for _, s := range w.table.SyncKnown(snapshot, nil, &w.out) {
 		result[s.UID] = podworkers.PodWorkerSync{State: s.Phase, Orphan: s.Orphan, HasConfig: s.HasConfig, Static: s.Static}
@@ -252,7 +252,7 @@ func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podwor
 }
 
 func (w *workers) Generation() uint64 {
-	w.note("Generation is %d", w.table.Generation())
+	w.addLine("Generation is %d", w.table.Generation())
 	return w.table.Generation()
 }
 
@@ -261,8 +261,8 @@ func (w *workers) IsPodForMirrorPodTerminatingByFullName(fullName string) bool {
 	return w.table.Owner(fullName).IsPodForMirrorPodTerminating()
 }
 
-// work performs one call of a pod's worker and returns its name.
-func (w *workers) work(uid types.UID, result lifecycle.Result) string {
+// performWork performs one call of a pod's worker and returns its name.
+func (w *workers) performWork(uid types.UID, result lifecycle.Result) string {
 	ref, ok := w.table.Find(uid)
 	if !ok {
 		return "unknown"
@@ -284,19 +284,21 @@ type statuses struct {
 	byUID map[types.UID]v1.PodStatus
 }
 
-func (s *statuses) set(verb string, pod *v1.Pod, status v1.PodStatus) {
+func (s *statuses) recordStatus(verb string, pod *v1.Pod, status v1.PodStatus) {
 	of := ""
 	if status.ObservedGeneration > 0 {
 		of = fmt.Sprintf(", of generation %d", status.ObservedGeneration)
 	}
-	s.note("%s %s: %s %s %q %s, %d conditions, %d containers%s", verb, pod.UID, status.Phase, status.Reason,
+	s.addLine("%s %s: %s %s %q %s, %d conditions, %d containers%s", verb, pod.UID, status.Phase, status.Reason,
 		status.Message, status.QOSClass, len(status.Conditions), len(status.ContainerStatuses), of)
 	s.byUID[pod.UID] = status
 }
 
-func (s *statuses) SetPodStatus(pod *v1.Pod, status v1.PodStatus) { s.set("SetPodStatus", pod, status) }
+func (s *statuses) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
+	s.recordStatus("SetPodStatus", pod, status)
+}
 func (s *statuses) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
-	s.set("ReplacePodStatus", pod, status)
+	s.recordStatus("ReplacePodStatus", pod, status)
 }
 
 func (s *statuses) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
@@ -307,7 +309,7 @@ func (s *statuses) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 func (s *statuses) PodIsFinished(types.UID) bool { return false }
 
 func (s *statuses) RemoveOrphanedStatuses(keep map[types.UID]bool) {
-	s.note("RemoveOrphanedStatuses but %v", slices.Sorted(maps.Keys(keep)))
+	s.addLine("RemoveOrphanedStatuses but %v", slices.Sorted(maps.Keys(keep)))
 	maps.DeleteFunc(s.byUID, func(uid types.UID, _ v1.PodStatus) bool { return !keep[uid] })
 }
 
@@ -322,7 +324,7 @@ func (s *sources) Complete(name string) bool {
 	return slices.Contains(s.names, name) && !s.unseen[name] && !s.incomplete[name]
 }
 
-func uids(pods []*v1.Pod) string {
+func joinUIDs(pods []*v1.Pod) string {
 	names := make([]string, len(pods))
 	for i, pod := range pods {
 		names[i] = string(pod.UID)

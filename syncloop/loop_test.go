@@ -61,7 +61,7 @@ func newBench(clk clock.Clock) *bench {
 		Hooks: syncloop.Hooks{Cleanup: func(took time.Duration, err error) {
 			if err != nil {
 				line, _, _ := strings.Cut(err.Error(), "\n")
-				b.note("cleanup failed after %s: %s", took, line)
+				b.addLine("cleanup failed after %s: %s", took, line)
 			}
 		}},
 	})
@@ -71,22 +71,22 @@ func newBench(clk clock.Clock) *bench {
 	return b
 }
 
-// want makes pods desired without the loop.
-func (b *bench) want(uids ...types.UID) {
+// addPods makes pods desired without the loop.
+func (b *bench) addPods(uids ...types.UID) {
 	for _, uid := range uids {
 		b.desired.AddPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}})
 	}
 }
 
-func (b *bench) note(format string, args ...any) {
+func (b *bench) addLine(format string, args ...any) {
 	at := b.executor.Now().Sub(b.begun).Seconds()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%.1f ", at)+fmt.Sprintf(format, args...))
 }
 
-// transcript returns the calls since the last transcript.
-func (b *bench) transcript() []string {
+// takeLines returns the calls since the last takeLines.
+func (b *bench) takeLines() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lines := b.mu.lines
@@ -94,25 +94,25 @@ func (b *bench) transcript() []string {
 	return lines
 }
 
-// steps returns the number of steps that have begun.
-func (b *bench) steps() int {
+// countSteps returns the number of started steps.
+func (b *bench) countSteps() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.steps
 }
 
-// on sets a function that a call of the handler runs once.
-func (b *bench) on(word string, f func() error) {
+// onCall sets a function that a call of the handler runs once.
+func (b *bench) onCall(word string, f func() error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.on[word] = f
 }
 
-func (b *bench) called(word string, pods []*v1.Pod) error {
+func (b *bench) recordCall(word string, pods []*v1.Pod) error {
 	if pods == nil {
-		b.note("%s", word)
+		b.addLine("%s", word)
 	} else {
-		b.note("%s %s", word, uids(pods))
+		b.addLine("%s %s", word, joinUIDs(pods))
 	}
 	b.mu.Lock()
 	f := b.mu.on[word]
@@ -125,22 +125,26 @@ func (b *bench) called(word string, pods []*v1.Pod) error {
 }
 
 func (b *bench) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
-	_ = b.called("additions", pods)
+	_ = b.recordCall("additions", pods)
 }
-func (b *bench) HandlePodUpdates(_ context.Context, pods []*v1.Pod) { _ = b.called("updates", pods) }
-func (b *bench) HandlePodRemoves(_ context.Context, pods []*v1.Pod) { _ = b.called("removes", pods) }
+func (b *bench) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
+	_ = b.recordCall("updates", pods)
+}
+func (b *bench) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
+	_ = b.recordCall("removes", pods)
+}
 func (b *bench) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
-	_ = b.called("reconcile", pods)
+	_ = b.recordCall("reconcile", pods)
 }
-func (b *bench) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { _ = b.called("syncs", pods) }
-func (b *bench) HandlePodCleanups(context.Context) error          { return b.called("cleanups", nil) }
+func (b *bench) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { _ = b.recordCall("syncs", pods) }
+func (b *bench) HandlePodCleanups(context.Context) error          { return b.recordCall("cleanups", nil) }
 
 func (b *bench) SetContainerReadiness(uid types.UID, id string, ready bool) {
-	b.note("readiness %s/%s %t", uid, id, ready)
+	b.addLine("readiness %s/%s %t", uid, id, ready)
 }
 
 func (b *bench) SetContainerStartup(uid types.UID, id string, started bool) {
-	b.note("startup %s/%s %t", uid, id, started)
+	b.addLine("startup %s/%s %t", uid, id, started)
 }
 
 // stream is a source.Mux whose updates the test sets.
@@ -163,15 +167,15 @@ func (s *stream) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
 	return buf
 }
 
-// bring delivers updates of a source; without updates it only wakes the loop.
-func (s *stream) bring(updates ...podmanager.PodUpdate) {
+// deliverUpdates delivers updates of a source. Without updates it only wakes the loop.
+func (s *stream) deliverUpdates(updates ...podmanager.PodUpdate) {
 	s.mu.Lock()
 	s.next = append(s.next, updates...)
 	s.mu.Unlock()
 	s.wake()
 }
 
-func update(op podmanager.PodOperation, uids ...types.UID) podmanager.PodUpdate {
+func newUpdate(op podmanager.PodOperation, uids ...types.UID) podmanager.PodUpdate {
 	u := podmanager.PodUpdate{Op: op, Source: "api"}
 	for _, uid := range uids {
 		u.Pods = append(u.Pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
@@ -185,8 +189,8 @@ type machine struct {
 	pods []runtime.Pod
 }
 
-// shows gives every pod one container in a state; "gone" means none.
-func (m *machine) shows(states ...string) {
+// setStates gives every pod one container in a state. "gone" means no container.
+func (m *machine) setStates(states ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pods = nil
@@ -244,7 +248,7 @@ func newSimulation(t *testing.T) *simulation {
 	return b
 }
 
-func (b *simulation) run() {
+func (b *simulation) startLoop() {
 	b.process.Go(func() {
 		_ = b.loop.Run(b.ctx)
 		b.ran = true
@@ -252,13 +256,13 @@ func (b *simulation) run() {
 	b.RunUntilIdle()
 }
 
-// at runs the simulation until a number of seconds after its start.
-func (b *simulation) at(seconds float64) {
+// runUntilSecond runs the simulation until a number of seconds after its start.
+func (b *simulation) runUntilSecond(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// relist makes the PLEG list the machine.
-func (b *simulation) relist(t *testing.T) {
+// relistMachine makes the PLEG list the machine.
+func (b *simulation) relistMachine(t *testing.T) {
 	var err error
 	b.process.Go(func() { err = b.pleg.Relist(b.ctx) })
 	b.RunUntilIdle()
@@ -269,24 +273,24 @@ func (b *simulation) relist(t *testing.T) {
 // synced (SL-9, SL-13).
 func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	b := newSimulation(t)
-	b.want("changed", "probed", "requested", "lost")
-	b.machine.shows("lost=exited")
-	b.relist(t)
+	b.addPods("changed", "probed", "requested", "lost")
+	b.machine.setStates("lost=exited")
+	b.relistMachine(t)
 	b.loop.Step(b.ctx)
-	b.transcript()
+	b.takeLines()
 
 	b.loop.RequestSync("nobody")
 	b.loop.RequestSync("requested")
 	b.loop.RequestSync("requested")
 	b.loop.AddProbeResult(syncloop.ProbeResult{UID: "probed", ContainerID: "c", Probe: syncloop.Liveness})
-	b.machine.shows("lost=gone", "stranger=running", "changed=running")
-	b.relist(t)
-	b.at(10)
-	b.stream.bring(
-		update(podmanager.REMOVE, "a"), update(podmanager.ADD, "b", "c"), update(podmanager.UPDATE, "b", "d"), update(podmanager.DELETE, "e"),
-		update(podmanager.RECONCILE, "f"), update(podmanager.SET, "g"), update(podmanager.ADD),
+	b.machine.setStates("lost=gone", "stranger=running", "changed=running")
+	b.relistMachine(t)
+	b.runUntilSecond(10)
+	b.stream.deliverUpdates(
+		newUpdate(podmanager.REMOVE, "a"), newUpdate(podmanager.ADD, "b", "c"), newUpdate(podmanager.UPDATE, "b", "d"), newUpdate(podmanager.DELETE, "e"),
+		newUpdate(podmanager.RECONCILE, "f"), newUpdate(podmanager.SET, "g"), newUpdate(podmanager.ADD),
 	)
-	b.at(11)
+	b.runUntilSecond(11)
 	next, timed := b.loop.Step(b.ctx)
 	assert.Equal(t, []string{
 		"11.0 removes [a]",
@@ -299,9 +303,9 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 		"11.0 syncs [probed]",
 		"11.0 syncs [requested]",
 		"11.0 cleanups",
-	}, b.transcript())
+	}, b.takeLines())
 	assert.False(t, timed, "there is nothing to wait for, but %s", next)
-	assert.Equal(t, 2, b.steps())
+	assert.Equal(t, 2, b.countSteps())
 }
 
 // SL-12: a success of a liveness probe has no effect; the other results are first stored. SL-13: a removed pod
@@ -309,7 +313,7 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 // position of the first.
 func TestProbed_SL12_SL13(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a", "b")
+	b.addPods("a", "b")
 	b.loop.Step(b.ctx)
 	for _, r := range []syncloop.ProbeResult{
 		{UID: "a", ContainerID: "c1", Probe: syncloop.Readiness},
@@ -333,20 +337,20 @@ func TestProbed_SL12_SL13(t *testing.T) {
 		"0.0 readiness a/c2 false", "0.0 syncs [a]",
 		"0.0 readiness gone/c1 true",
 		"0.0 syncs [b]",
-	}, b.transcript())
+	}, b.takeLines())
 }
 
 // A probe result wakes the loop, and an equal result after it wakes it too.
 func TestRun_SL12_EachResultCausesASync(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a")
-	b.run()
-	b.at(10)
-	b.transcript()
+	b.addPods("a")
+	b.startLoop()
+	b.runUntilSecond(10)
+	b.takeLines()
 	for range 2 {
 		b.loop.AddProbeResult(syncloop.ProbeResult{UID: "a", ContainerID: "c", Probe: syncloop.Liveness})
 		b.RunUntilIdle()
-		assert.Equal(t, []string{"10.0 syncs [a]"}, b.transcript())
+		assert.Equal(t, []string{"10.0 syncs [a]"}, b.takeLines())
 	}
 }
 
@@ -354,74 +358,74 @@ func TestRun_SL12_EachResultCausesASync(t *testing.T) {
 // period, and only after a change.
 func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
 	b := newSimulation(t)
-	b.run()
-	b.at(10)
-	assert.Equal(t, []string{"0.1 cleanups"}, b.transcript(), "the first look around")
+	b.startLoop()
+	b.runUntilSecond(10)
+	assert.Equal(t, []string{"0.1 cleanups"}, b.takeLines(), "the first look around")
 
 	b.loop.RequestHousekeeping()
-	b.at(10.05)
+	b.runUntilSecond(10.05)
 	b.loop.RequestHousekeeping()
-	b.at(11)
+	b.runUntilSecond(11)
 	b.loop.RequestHousekeeping() // Too early for another.
-	b.at(11.5)
+	b.runUntilSecond(11.5)
 	b.loop.RequestHousekeeping()
-	b.at(20)
-	assert.Equal(t, []string{"10.1 cleanups", "12.1 cleanups"}, b.transcript())
+	b.runUntilSecond(20)
+	assert.Equal(t, []string{"10.1 cleanups", "12.1 cleanups"}, b.takeLines())
 
-	b.stream.bring()
-	b.at(21)
-	assert.Equal(t, []string{"20.1 cleanups"}, b.transcript(), "a source has become complete, and nothing else is new")
+	b.stream.deliverUpdates()
+	b.runUntilSecond(21)
+	assert.Equal(t, []string{"20.1 cleanups"}, b.takeLines(), "a source has become complete, and nothing else is new")
 
-	b.machine.shows("stranger=running")
-	b.relist(t)
-	b.at(30)
-	assert.Equal(t, []string{"22.1 cleanups"}, b.transcript(), "housekeeping handles a pod that is not desired")
+	b.machine.setStates("stranger=running")
+	b.relistMachine(t)
+	b.runUntilSecond(30)
+	assert.Equal(t, []string{"22.1 cleanups"}, b.takeLines(), "housekeeping handles a pod that is not desired")
 }
 
 // A housekeeping that fails or panics is repeated after a period, until it succeeds (I50).
 func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
 	b := newSimulation(t)
-	b.on("cleanups", func() error { return errors.New("no") })
-	b.run()
-	b.at(1)
-	b.on("cleanups", func() error { panic("oh") })
-	b.at(10)
+	b.onCall("cleanups", func() error { return errors.New("no") })
+	b.startLoop()
+	b.runUntilSecond(1)
+	b.onCall("cleanups", func() error { panic("oh") })
+	b.runUntilSecond(10)
 	assert.Equal(t, []string{
 		"0.1 cleanups", "0.1 cleanup failed after 0s: no",
 		"2.1 cleanups", "2.1 cleanup failed after 0s: SyncHandler.HandlePodCleanups panicked: oh",
 		"4.1 cleanups",
-	}, b.transcript())
+	}, b.takeLines())
 }
 
 // The period starts at the end of a housekeeping, so that slow housekeepings leave time for other work.
 func TestRun_B135_SlowHousekeeping(t *testing.T) {
 	b := newSimulation(t)
-	b.on("cleanups", func() error {
+	b.onCall("cleanups", func() error {
 		b.loop.RequestHousekeeping() // What changes meanwhile may not have been seen.
 		return b.executor.Sleep(b.ctx, 5*time.Second)
 	})
-	b.run()
-	b.at(60)
-	assert.Equal(t, []string{"0.1 cleanups", "7.1 cleanups"}, b.transcript())
+	b.startLoop()
+	b.runUntilSecond(60)
+	assert.Equal(t, []string{"0.1 cleanups", "7.1 cleanups"}, b.takeLines())
 }
 
 // A panic of a handler loses one call and does not stop the loop. Housekeeping repeats the lost work (I50).
 func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a")
-	b.run()
-	b.at(10)
-	b.transcript()
-	b.on("additions", func() error { panic("oh") })
-	b.on("syncs", func() error { panic("oh") })
-	b.stream.bring(update(podmanager.ADD, "a"), update(podmanager.UPDATE, "a"))
+	b.addPods("a")
+	b.startLoop()
+	b.runUntilSecond(10)
+	b.takeLines()
+	b.onCall("additions", func() error { panic("oh") })
+	b.onCall("syncs", func() error { panic("oh") })
+	b.stream.deliverUpdates(newUpdate(podmanager.ADD, "a"), newUpdate(podmanager.UPDATE, "a"))
 	b.RunUntilIdle()
-	assert.Equal(t, []string{"10.0 additions [a]", "10.0 updates [a]"}, b.transcript())
-	b.at(20)
-	b.transcript()
+	assert.Equal(t, []string{"10.0 additions [a]", "10.0 updates [a]"}, b.takeLines())
+	b.runUntilSecond(20)
+	b.takeLines()
 	b.loop.RequestSync("a")
-	b.at(30)
-	assert.Equal(t, []string{"20.0 syncs [a]", "20.1 cleanups"}, b.transcript(), "a sync alone is no change")
+	b.runUntilSecond(30)
+	assert.Equal(t, []string{"20.0 syncs [a]", "20.1 cleanups"}, b.takeLines(), "a sync alone is no change")
 }
 
 // Events that arrive during a step are not lost, even if a handler of the step causes them. They are handled
@@ -429,46 +433,46 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 // of them (SL-1, HC-1).
 func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a", "b", "c")
-	b.run()
-	b.at(10)
-	b.transcript()
-	b.on("syncs", func() error {
+	b.addPods("a", "b", "c")
+	b.startLoop()
+	b.runUntilSecond(10)
+	b.takeLines()
+	b.onCall("syncs", func() error {
 		b.loop.RequestSync("b")
 		b.loop.AddProbeResult(syncloop.ProbeResult{UID: "c", Probe: syncloop.Liveness})
-		b.stream.bring(update(podmanager.ADD, "d"))
+		b.stream.deliverUpdates(newUpdate(podmanager.ADD, "d"))
 		return nil
 	})
-	b.on("cleanups", func() error {
+	b.onCall("cleanups", func() error {
 		b.loop.RequestHousekeeping()
 		b.loop.RequestSync("c")
 		return nil
 	})
 	b.loop.RequestSync("a")
-	b.at(30)
+	b.runUntilSecond(30)
 	assert.Equal(t, []string{
 		"10.0 syncs [a]", "10.0 additions [d]", "10.0 syncs [c]", "10.0 syncs [b]",
 		"10.1 cleanups", "10.1 syncs [c]", "12.1 cleanups",
-	}, b.transcript())
+	}, b.takeLines())
 }
 
 // A change costs two steps, one for itself and one for housekeeping; an hour without a change costs none.
 func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a")
-	b.run()
-	b.at(60)
-	idle := b.steps()
+	b.addPods("a")
+	b.startLoop()
+	b.runUntilSecond(60)
+	idle := b.countSteps()
 	assert.Equal(t, 2, idle)
-	b.at(3660)
-	assert.Equal(t, idle, b.steps(), "an hour of nothing")
-	b.stream.bring(update(podmanager.ADD, "a"))
-	b.at(3720)
-	assert.Equal(t, idle+2, b.steps())
-	b.machine.shows("a=running")
-	b.relist(t)
-	b.at(3780)
-	assert.Equal(t, idle+4, b.steps())
+	b.runUntilSecond(3660)
+	assert.Equal(t, idle, b.countSteps(), "an hour of nothing")
+	b.stream.deliverUpdates(newUpdate(podmanager.ADD, "a"))
+	b.runUntilSecond(3720)
+	assert.Equal(t, idle+2, b.countSteps())
+	b.machine.setStates("a=running")
+	b.relistMachine(t)
+	b.runUntilSecond(3780)
+	assert.Equal(t, idle+4, b.countSteps())
 	_, armed := b.NextTimer()
 	assert.False(t, armed, "no timer either")
 }
@@ -476,57 +480,57 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 // B-145: a step that does not return is unhealthy; hours without a step are healthy.
 func TestHealthy_B145_StuckStep(t *testing.T) {
 	b := newSimulation(t)
-	b.run()
-	b.at(7200)
+	b.startLoop()
+	b.runUntilSecond(7200)
 	require.NoError(t, b.loop.Healthy(), "idle")
-	b.on("syncs", func() error { return b.executor.Sleep(b.ctx, time.Hour) })
-	b.want("a")
+	b.onCall("syncs", func() error { return b.executor.Sleep(b.ctx, time.Hour) })
+	b.addPods("a")
 	b.loop.RequestSync("a")
-	b.at(7200 + 300)
+	b.runUntilSecond(7200 + 300)
 	require.NoError(t, b.loop.Healthy(), "five minutes are allowed")
-	b.at(7200 + 301)
+	b.runUntilSecond(7200 + 301)
 	require.EqualError(t, b.loop.Healthy(), "syncloop: one step has been running for 5m1s")
 	require.EqualError(t, b.loop.Stuck(), "syncloop: one step has been running for 5m1s")
-	b.at(7200 + 3601)
+	b.runUntilSecond(7200 + 3601)
 	require.NoError(t, b.loop.Healthy())
 }
 
 // Run returns when its context is cancelled, between two steps, and closes its subscription.
 func TestRun_EndsWithItsContext(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a")
-	b.run()
-	b.at(10)
+	b.addPods("a")
+	b.startLoop()
+	b.runUntilSecond(10)
 	b.end()
 	b.RunUntilIdle()
 	require.True(t, b.ran)
-	b.transcript()
-	steps := b.steps()
+	b.takeLines()
+	steps := b.countSteps()
 	b.loop.RequestSync("a")
 	b.loop.RequestHousekeeping()
-	b.machine.shows("a=running")
+	b.machine.setStates("a=running")
 	b.ctx = context.Background()
-	b.relist(t)
-	b.at(20)
-	assert.Empty(t, b.transcript())
+	b.relistMachine(t)
+	b.runUntilSecond(20)
+	assert.Empty(t, b.takeLines())
 	b.loop.Step(b.ctx)
-	assert.Equal(t, []string{"20.0 syncs [a]", "20.0 cleanups"}, b.transcript(), "the poke, not the change: the subscription is closed")
-	assert.Equal(t, steps+1, b.steps())
+	assert.Equal(t, []string{"20.0 syncs [a]", "20.0 cleanups"}, b.takeLines(), "the poke, not the change: the subscription is closed")
+	assert.Equal(t, steps+1, b.countSteps())
 }
 
 func TestRun_AnEndedContextBeginsNothing(t *testing.T) {
 	b := newSimulation(t)
 	b.end()
-	b.run()
+	b.startLoop()
 	assert.True(t, b.ran)
-	assert.Zero(t, b.steps())
+	assert.Zero(t, b.countSteps())
 }
 
 // A crash stops the loop where it waits.
 func TestRun_CrashUnwinds(t *testing.T) {
 	b := newSimulation(t)
-	b.run()
-	b.at(1)
+	b.startLoop()
+	b.runUntilSecond(1)
 	b.process.Crash()
 	assert.True(t, b.ran)
 }
@@ -557,7 +561,7 @@ func TestRun_I40_Goroutines(t *testing.T) {
 		running.Go(func() { assert.NoError(t, b.loop.Run(ctx)) })
 		for i := range 20 {
 			uid := types.UID(fmt.Sprint("pod-", i))
-			b.want(uid)
+			b.addPods(uid)
 			pokers.Go(func() {
 				for n := range 50 {
 					b.loop.RequestSync(uid)
@@ -568,7 +572,7 @@ func TestRun_I40_Goroutines(t *testing.T) {
 		}
 		pokers.Wait()
 		synctest.Wait()
-		heard := b.transcript()
+		heard := b.takeLines()
 		for i := range 20 {
 			last := ""
 			for _, line := range heard {
@@ -580,7 +584,7 @@ func TestRun_I40_Goroutines(t *testing.T) {
 			assert.Contains(t, heard, fmt.Sprintf("0.0 syncs [pod-%d]", i))
 		}
 		time.Sleep(time.Hour)
-		assert.Equal(t, []string{"0.1 cleanups"}, b.transcript())
+		assert.Equal(t, []string{"0.1 cleanups"}, b.takeLines())
 		cancel()
 		running.Wait()
 	})
@@ -599,24 +603,24 @@ func TestNew_NamesEveryFault(t *testing.T) {
 // Flush waits for a whole step, because a step in progress may have missed the change of the caller.
 func TestFlush_WaitsForAWholeStep(t *testing.T) {
 	b := newSimulation(t)
-	b.want("a")
-	b.run()
-	b.at(10)
-	b.transcript()
+	b.addPods("a")
+	b.startLoop()
+	b.runUntilSecond(10)
+	b.takeLines()
 	var flushed []string
 	flush := func(name string) {
 		b.process.Go(func() {
 			err := b.loop.Flush(b.ctx)
-			flushed = append(flushed, fmt.Sprint(name, " ", err, " after ", len(b.transcript()), " calls"))
+			flushed = append(flushed, fmt.Sprint(name, " ", err, " after ", len(b.takeLines()), " calls"))
 		})
 	}
-	b.on("syncs", func() error {
+	b.onCall("syncs", func() error {
 		flush("during")
 		return nil
 	})
 	b.loop.RequestSync("a")
 	flush("before")
-	b.at(20)
+	b.runUntilSecond(20)
 	assert.Equal(t, []string{"before <nil> after 1 calls", "during <nil> after 0 calls"}, flushed)
 
 	b.end()
@@ -644,10 +648,10 @@ func TestRun_I35_WaitsForFirstSnapshots(t *testing.T) {
 				_ = b.process.Sleep(b.ctx, 500*time.Millisecond)
 				b.loop.RequestHousekeeping()
 			})
-			b.stream.bring(update(podmanager.ADD, "a"))
-			b.run()
-			b.at(5)
-			assert.Equal(t, fmt.Sprintf("%.1f additions [a]", wait.begun), b.transcript()[0])
+			b.stream.deliverUpdates(newUpdate(podmanager.ADD, "a"))
+			b.startLoop()
+			b.runUntilSecond(5)
+			assert.Equal(t, fmt.Sprintf("%.1f additions [a]", wait.begun), b.takeLines()[0])
 		})
 	}
 }

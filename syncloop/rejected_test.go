@@ -28,7 +28,7 @@ func TestRejected_PanicIsContained(t *testing.T) {
 	})
 	require.NoError(t, err)
 	for _, name := range []string{"a", "b"} {
-		p := requesting(name, "cpu=1")
+		p := podRequesting(name, "cpu=1")
 		p.UID = types.UID(name)
 		h.HandlePodAdditions(t.Context(), []*v1.Pod{p})
 		st, _ := w.status.GetPodStatus(p.UID)

@@ -20,9 +20,9 @@ import (
 // deferredResize returns a harness in which the resize of pod a from 1 to 3 cpus is deferred, because pod b has 2 of 4.
 func deferredResize(t *testing.T) *resizeHarness {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
-	w.update(withGeneration(podWithCPU(t, "a", "3"), 2))
-	require.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+	w.addPods(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "3"), 2))
+	require.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
 	return w
 }
 
@@ -35,23 +35,23 @@ func TestHandlers_RZ29_DecisionPanics(t *testing.T) {
 	w := deferredResize(t)
 	w.broken["store a"] = 2
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
-	w.took()
+	w.takeCalls()
 	w.handlers.HandleWaiting(t.Context())
-	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
 	w.cleanUp()
-	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
 	w.cleanUp()
-	assert.Equal(t, "3 PodResizeInProgress  generation 2", w.stored("a"))
+	assert.Equal(t, "3 PodResizeInProgress  generation 2", w.describeStored("a"))
 	assert.Equal(t, "3", w.saved["a"])
 	logged := 0
-	for _, note := range w.took() {
+	for _, note := range w.takeCalls() {
 		if strings.Contains(note, "the decision about a resize panicked and is repeated by the next housekeeping") {
 			logged++
 		}
 	}
 	assert.Equal(t, 1, logged)
 	w.cleanUp()
-	assert.NotContains(t, w.took(), "UpdatePod a", "it is applied once")
+	assert.NotContains(t, w.takeCalls(), "UpdatePod a", "it is applied once")
 }
 
 // TestHandlers_RZ29_DecisionPanicsThenReverted: an update after the panic counts. The pod is counted with the resources
@@ -61,13 +61,13 @@ func TestHandlers_RZ29_DecisionPanicsThenReverted(t *testing.T) {
 	w.broken["store a"] = 1
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
 	w.handlers.HandleWaiting(t.Context())
-	require.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
-	w.update(withGeneration(podWithCPU(t, "a", "1"), 3))
+	require.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "1"), 3))
 	w.cleanUp()
-	assert.Equal(t, "1 PodResizeInProgress  generation 3", w.stored("a"))
-	w.took()
-	w.add(podWithCPU(t, "c", "3"))
-	assert.NotContains(t, w.took(), "Event c Warning OutOfcpu: the node has not enough cpu: requested 3, used 3, capacity 4", "pod a claims 1 again")
+	assert.Equal(t, "1 PodResizeInProgress  generation 3", w.describeStored("a"))
+	w.takeCalls()
+	w.addPods(podWithCPU(t, "c", "3"))
+	assert.NotContains(t, w.takeCalls(), "Event c Warning OutOfcpu: the node has not enough cpu: requested 3, used 3, capacity 4", "pod a claims 1 again")
 
 	// The decision about a removed pod is not applied to the next pod with the UID.
 	w = deferredResize(t)
@@ -75,9 +75,9 @@ func TestHandlers_RZ29_DecisionPanicsThenReverted(t *testing.T) {
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
 	w.handlers.HandleWaiting(t.Context())
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "a", "3")})
-	w.add(podWithCPU(t, "a", "1"))
+	w.addPods(podWithCPU(t, "a", "1"))
 	w.cleanUp()
-	assert.Equal(t, "1", w.stored("a"))
+	assert.Equal(t, "1", w.describeStored("a"))
 }
 
 // TestHandlers_RZ29_HostPanics: a resize is deferred while a function of the host program panics, and not infeasible. The
@@ -105,23 +105,23 @@ func TestHandlers_RZ29_HostPanics(t *testing.T) {
 					},
 				}
 			})
-			w.add(podWithCPU(t, "a", "1"))
+			w.addPods(podWithCPU(t, "a", "1"))
 			broken = function
-			w.update(withGeneration(podWithCPU(t, "a", "2"), 2))
-			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
-			w.took()
+			w.updatePods(withGeneration(podWithCPU(t, "a", "2"), 2))
+			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
+			w.takeCalls()
 			w.cleanUp()
-			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
-			assert.NotContains(t, w.took(), "worker of a: update", "a repeated panic changes nothing")
+			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
+			assert.NotContains(t, w.takeCalls(), "worker of a: update", "a repeated panic changes nothing")
 			broken = ""
 			w.cleanUp()
-			assert.Equal(t, "2 PodResizeInProgress  generation 2", w.stored("a"))
+			assert.Equal(t, "2 PodResizeInProgress  generation 2", w.describeStored("a"))
 
 			broken = function
-			w.update(withGeneration(podWithCPU(t, "a", "3"), 9))
+			w.updatePods(withGeneration(podWithCPU(t, "a", "3"), 9))
 			broken = ""
 			w.cleanUp()
-			assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Infeasible generation 9", w.stored("a"))
+			assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Infeasible generation 9", w.describeStored("a"))
 		})
 	}
 }
@@ -156,16 +156,16 @@ func TestHandlers_RZ29_RulePanics(t *testing.T) {
 				c.Admit = []syncloop.PodAdmitHandler{syncloop.AdmitRule(licences{&broken})}
 				c.Resizes = syncloop.Resizes{Supported: func() bool { return true }}
 			})
-			w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "1"))
+			w.addPods(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "1"))
 			broken = method
-			w.update(withGeneration(podWithCPU(t, "a", "2"), 2), withGeneration(podWithCPU(t, "b", "5"), 2))
-			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+			w.updatePods(withGeneration(podWithCPU(t, "a", "2"), 2), withGeneration(podWithCPU(t, "b", "5"), 2))
+			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
 			w.cleanUp()
-			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+			assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
 			broken = ""
 			w.cleanUp()
-			assert.Equal(t, "2 PodResizeInProgress  generation 2", w.stored("a"))
-			assert.Equal(t, "1 PodResizePending Infeasible generation 2", w.stored("b"))
+			assert.Equal(t, "2 PodResizeInProgress  generation 2", w.describeStored("a"))
+			assert.Equal(t, "1 PodResizePending Infeasible generation 2", w.describeStored("b"))
 		})
 	}
 }
@@ -182,11 +182,11 @@ func TestHandlers_RZ46_PendingTransitionTime(t *testing.T) {
 	began := time.Now().Add(-time.Hour).Truncate(time.Second)
 	pod, _ := w.manager.GetPodByUID("a")
 	podstatus.FindCondition(pod.Status.Conditions, v1.PodResizePending).LastTransitionTime = metav1.NewTime(began)
-	w.update(withGeneration(podWithCPU(t, "a", "4"), 3))
-	assert.Equal(t, "1 PodResizePending Deferred generation 3", w.stored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "4"), 3))
+	assert.Equal(t, "1 PodResizePending Deferred generation 3", w.describeStored("a"))
 	assert.Equal(t, began, w.pendingTime("a"), "another generation and message")
-	w.update(withGeneration(podWithCPU(t, "a", "5"), 4))
-	assert.Equal(t, "1 PodResizePending Infeasible generation 4", w.stored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "5"), 4))
+	assert.Equal(t, "1 PodResizePending Infeasible generation 4", w.describeStored("a"))
 	assert.True(t, w.pendingTime("a").After(began))
 	assert.Zero(t, w.pendingTime("a").Nanosecond())
 }
@@ -207,16 +207,16 @@ func TestHandlers_RZ46_RZ27_PendingAfterRestart(t *testing.T) {
 		return p
 	}
 	w.sources.unseen["api"] = true
-	w.add(pending("a", began.Add(time.Minute)), pending("b", began), podWithCPU(t, "c", "2"))
-	assert.Equal(t, "1 PodResizePending Deferred generation 8", w.stored("a"), "nothing is decided before all sources have delivered")
+	w.addPods(pending("a", began.Add(time.Minute)), pending("b", began), podWithCPU(t, "c", "2"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 8", w.describeStored("a"), "nothing is decided before all sources have delivered")
 	delete(w.sources.unseen, "api")
 	w.handlers.HandleWaiting(t.Context())
-	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.stored("a"))
-	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.stored("b"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.describeStored("a"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.describeStored("b"))
 	assert.Equal(t, []time.Time{began.Add(time.Minute), began}, []time.Time{w.pendingTime("a"), w.pendingTime("b")})
-	w.update(withGeneration(podWithCPU(t, "c", "1"), 2))
-	assert.Equal(t, "2 PodResizeInProgress  generation 9", w.stored("b"))
-	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.stored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "c", "1"), 2))
+	assert.Equal(t, "2 PodResizeInProgress  generation 9", w.describeStored("b"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.describeStored("a"))
 }
 
 // TestHandlers_RZ14_AdditionPanics: the resize of a pod of an earlier agent is not lost if the addition of the pod panics.
@@ -227,12 +227,12 @@ func TestHandlers_RZ14_AdditionPanics(t *testing.T) {
 		w.saved["a"] = "1"
 		w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: state}}}}
 		w.broken["ended a"] = 1
-		w.add(withGeneration(podWithCPU(t, "a", "2"), 9))
-		require.NotContains(t, w.took(), "worker of a: create")
+		w.addPods(withGeneration(podWithCPU(t, "a", "2"), 9))
+		require.NotContains(t, w.takeCalls(), "worker of a: create")
 		w.cleanUp()
-		require.Contains(t, w.took(), "worker of a: create")
+		require.Contains(t, w.takeCalls(), "worker of a: create")
 		w.handlers.HandleWaiting(t.Context())
-		assert.Equal(t, "2 PodResizeInProgress  generation 9", w.stored("a"), state)
+		assert.Equal(t, "2 PodResizeInProgress  generation 9", w.describeStored("a"), state)
 	}
 }
 
@@ -241,11 +241,11 @@ func TestHandlers_RZ14_AdditionPanics(t *testing.T) {
 func TestHandlers_RZ14_SecondAddition(t *testing.T) {
 	w := newResizeHarness(t)
 	w.saved["a"], w.unlisted, w.broken["ended a"] = "1", true, 1
-	w.add(withGeneration(podWithCPU(t, "a", "2"), 9))
+	w.addPods(withGeneration(podWithCPU(t, "a", "2"), 9))
 	w.unlisted = false
 	w.cleanUp()
 	w.handlers.HandleWaiting(t.Context())
 	w.handlers.HandleWaiting(t.Context())
-	assert.NotContains(t, w.took(), "PodResizeInProgress")
-	assert.NotContains(t, w.stored("a"), "PodResizeInProgress")
+	assert.NotContains(t, w.takeCalls(), "PodResizeInProgress")
+	assert.NotContains(t, w.describeStored("a"), "PodResizeInProgress")
 }

@@ -66,8 +66,8 @@ func newResizeHarness(t *testing.T) *resizeHarness {
 	return w
 }
 
-// stored returns the cpu and the resize conditions of a pod in the manager.
-func (w *resizeHarness) stored(uid types.UID) string {
+// describeStored returns the cpu and the resize conditions of a pod in the manager.
+func (w *resizeHarness) describeStored(uid types.UID) string {
 	pod, found := w.manager.GetPodByUID(uid)
 	require.True(w.t, found)
 	text := pod.Spec.Containers[0].Resources.Requests.Cpu().String()
@@ -77,8 +77,8 @@ func (w *resizeHarness) stored(uid types.UID) string {
 	return text
 }
 
-func (w *resizeHarness) add(pods ...*v1.Pod)    { w.handlers.HandlePodAdditions(w.t.Context(), pods) }
-func (w *resizeHarness) update(pods ...*v1.Pod) { w.handlers.HandlePodUpdates(w.t.Context(), pods) }
+func (w *resizeHarness) addPods(pods ...*v1.Pod)    { w.handlers.HandlePodAdditions(w.t.Context(), pods) }
+func (w *resizeHarness) updatePods(pods ...*v1.Pod) { w.handlers.HandlePodUpdates(w.t.Context(), pods) }
 
 // TestHandlers_RZ5_ResizeIsInfeasible: a pod of a node that does not resize keeps the resources that it was
 // admitted with. Its condition reports the resize as infeasible until the old resources are desired again, and
@@ -87,7 +87,7 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 	w := newHarness()
 	w.guarded = true
 	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
-	w.took()
+	w.takeCalls()
 	stored := func() (cpu string, pending *v1.PodCondition) {
 		pod, ok := w.manager.GetPodByUID("a")
 		require.True(t, ok)
@@ -109,14 +109,14 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 		"UpdatePod a", "UpdatePod a",
 		`Event a Warning ResizeInfeasible: Pod resize Infeasible: {"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],"generation":7,"error":"this node does not resize pods in place"}`,
 		"worker of a: update",
-	}, w.took())
+	}, w.takeCalls())
 	assert.Equal(t, "2", resized.Spec.Containers[0].Resources.Requests.Cpu().String(), "the argument is not changed")
 
 	w.handlers.HandlePodReconcile(t.Context(), []*v1.Pod{resized})
 	cpu, pending = stored()
 	assert.Equal(t, "1", cpu)
 	assert.NotNil(t, pending)
-	assert.Equal(t, []string{"UpdatePod a"}, w.took(), "one event only")
+	assert.Equal(t, []string{"UpdatePod a"}, w.takeCalls(), "one event only")
 
 	back := podWithCPU(t, "a", "1000m")
 	back.Status.Conditions = []v1.PodCondition{*pending, {Type: "foreign"}}
@@ -134,66 +134,66 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 // when another pod has gone, and its worker is updated once for each decision.
 func TestHandlers_RZ25_DeferredResize(t *testing.T) {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
-	w.took()
-	w.update(withGeneration(podWithCPU(t, "a", "3"), 2))
-	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+	w.addPods(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
+	w.takeCalls()
+	w.updatePods(withGeneration(podWithCPU(t, "a", "3"), 2))
+	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.describeStored("a"))
 	assert.Equal(t, "1", w.saved["a"], "a restarted agent must not take the desired resources for the allocated ones")
 	assert.Equal(t, []string{
 		"UpdatePod a", "UpdatePod a",
 		`Event a Warning ResizeDeferred: Pod resize Deferred: {"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2,"error":"the node has not enough cpu: requested 3, used 2, capacity 4"}`,
 		"worker of a: update",
-	}, w.took())
+	}, w.takeCalls())
 
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
-	w.took()
+	w.takeCalls()
 	w.handlers.HandleWaiting(t.Context())
-	assert.Equal(t, "3 PodResizeInProgress  generation 2", w.stored("a"))
+	assert.Equal(t, "3 PodResizeInProgress  generation 2", w.describeStored("a"))
 	assert.Equal(t, "3", w.saved["a"])
 	assert.Equal(t, []string{
 		"UpdatePod a",
 		`Event a Normal ResizeStarted: Pod resize started: {"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2}`,
 		"worker of a: update",
-	}, w.took())
+	}, w.takeCalls())
 	w.handlers.HandleWaiting(t.Context())
-	assert.Empty(t, w.took())
+	assert.Empty(t, w.takeCalls())
 
-	w.add(podWithCPU(t, "d", "2"))
+	w.addPods(podWithCPU(t, "d", "2"))
 	_, admitted := w.manager.GetPodByUID("d")
 	require.True(t, admitted)
-	assert.Contains(t, w.took(), "Event d Warning OutOfcpu: the node has not enough cpu: requested 2, used 3, capacity 4", "the allocated resources count")
+	assert.Contains(t, w.takeCalls(), "Event d Warning OutOfcpu: the node has not enough cpu: requested 2, used 3, capacity 4", "the allocated resources count")
 }
 
 // TestHandlers_RZ46_SecondResize: a second request while the first is in progress has both conditions, each with
 // the generation that it speaks of (RZ-49).
 func TestHandlers_RZ46_SecondResize(t *testing.T) {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
-	w.update(withGeneration(podWithCPU(t, "a", "2"), 2))
-	assert.Equal(t, "2 PodResizeInProgress  generation 2", w.stored("a"))
-	w.update(withGeneration(podWithCPU(t, "a", "3"), 3))
-	assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Deferred generation 3", w.stored("a"))
-	w.update(withGeneration(podWithCPU(t, "a", "5"), 4))
-	assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Infeasible generation 4", w.stored("a"))
-	w.update(withGeneration(podWithCPU(t, "a", "2"), 5))
-	assert.Equal(t, "2 PodResizeInProgress  generation 2", w.stored("a"))
+	w.addPods(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "2"), 2))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2", w.describeStored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "3"), 3))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Deferred generation 3", w.describeStored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "5"), 4))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Infeasible generation 4", w.describeStored("a"))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "2"), 5))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2", w.describeStored("a"))
 }
 
 // TestHandlers_ResizeBesideUpdate: the rest of an update counts at once, while its resources wait. The
 // decrease of another pod in the same batch makes room for it.
 func TestHandlers_ResizeBesideUpdate(t *testing.T) {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "3"))
-	w.took()
+	w.addPods(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "3"))
+	w.takeCalls()
 	grown := podWithCPU(t, "a", "2")
 	grown.Labels = map[string]string{"new": "label"}
-	w.update(grown, podWithCPU(t, "b", "1"))
+	w.updatePods(grown, podWithCPU(t, "b", "1"))
 	pod, _ := w.manager.GetPodByUID("a")
 	assert.Equal(t, "label", pod.Labels["new"])
-	assert.Equal(t, "2 PodResizeInProgress  generation 0", w.stored("a"))
-	assert.Equal(t, "1 PodResizeInProgress  generation 0", w.stored("b"))
+	assert.Equal(t, "2 PodResizeInProgress  generation 0", w.describeStored("a"))
+	assert.Equal(t, "1 PodResizeInProgress  generation 0", w.describeStored("b"))
 	var updates []string
-	for _, note := range w.took() {
+	for _, note := range w.takeCalls() {
 		if note == "worker of a: update" || note == "worker of b: update" {
 			updates = append(updates, note)
 		}
@@ -208,16 +208,16 @@ func TestHandlers_RZ14_ResizeAfterRestart(t *testing.T) {
 	w.saved["a"] = "1"
 	w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: runtime.StateRunning}}}}
 	w.sources.unseen["api"] = true
-	w.add(withGeneration(podWithCPU(t, "a", "4"), 9))
-	assert.Equal(t, "1", w.stored("a"), "nothing is decided before all sources have delivered")
-	w.add(podWithCPU(t, "b", "1"))
+	w.addPods(withGeneration(podWithCPU(t, "a", "4"), 9))
+	assert.Equal(t, "1", w.describeStored("a"), "nothing is decided before all sources have delivered")
+	w.addPods(podWithCPU(t, "b", "1"))
 	delete(w.sources.unseen, "api")
 	w.handlers.HandleWaiting(t.Context())
-	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.stored("a"))
+	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.describeStored("a"))
 
 	w.saved["d"] = "1"
-	w.add(podWithCPU(t, "d", "2"))
-	assert.Equal(t, "2", w.stored("d"), "a pod that does not run is admitted with the desired resources")
+	w.addPods(podWithCPU(t, "d", "2"))
+	assert.Equal(t, "2", w.describeStored("d"), "a pod that does not run is admitted with the desired resources")
 }
 
 // TestHandlers_RZ14_StoppedPodAfterRestart: a pod of an earlier agent that does not run counts with its saved resources
@@ -237,9 +237,9 @@ func TestHandlers_RZ14_StoppedPodAfterRestart(t *testing.T) {
 			for uid, state := range map[types.UID]runtime.State{"a": runtime.StateExited, "b": runtime.StateRunning} {
 				w.running = append(w.running, runtime.Pod{UID: uid, Name: string(uid), Namespace: "ns", Containers: []runtime.Container{{ID: string(uid), Name: "c", State: state}}})
 			}
-			w.add(withGeneration(podWithCPU(t, "a", c.wanted), 9), withGeneration(podWithCPU(t, "b", "2"), 9))
+			w.addPods(withGeneration(podWithCPU(t, "a", c.wanted), 9), withGeneration(podWithCPU(t, "b", "2"), 9))
 			w.handlers.HandleWaiting(t.Context())
-			assert.Equal(t, []string{c.a, c.b}, []string{w.stored("a"), w.stored("b")})
+			assert.Equal(t, []string{c.a, c.b}, []string{w.describeStored("a"), w.describeStored("b")})
 		})
 	}
 }
@@ -253,8 +253,8 @@ func TestHandlers_RZ14_RestartingPodAfterRestart(t *testing.T) {
 		w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: runtime.StateExited}}}}
 		a := podWithCPU(t, "a", "3")
 		a.Spec.RestartPolicy = policy
-		w.add(podWithCPU(t, "b", "2"), a)
-		took := w.took()
+		w.addPods(podWithCPU(t, "b", "2"), a)
+		took := w.takeCalls()
 		assert.Contains(t, took, "worker of a: create", policy)
 		assert.Equal(t, rejected, !slices.Contains(took, "worker of b: create"), "%s: %s", policy, took)
 	}
@@ -264,11 +264,11 @@ func TestHandlers_RZ14_RestartingPodAfterRestart(t *testing.T) {
 // without one.
 func TestHandlers_ResizeOfUnstartedPod(t *testing.T) {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "5"), podWithCPU(t, "b", "1"))
-	w.update(podWithCPU(t, "a", "1"))
-	assert.Equal(t, "1", w.stored("a"))
-	w.update(podWithCPU(t, "b", "2", "deleted"))
-	assert.Equal(t, "1", w.stored("b"))
+	w.addPods(podWithCPU(t, "a", "5"), podWithCPU(t, "b", "1"))
+	w.updatePods(podWithCPU(t, "a", "1"))
+	assert.Equal(t, "1", w.describeStored("a"))
+	w.updatePods(podWithCPU(t, "b", "2", "deleted"))
+	assert.Equal(t, "1", w.describeStored("b"))
 	assert.Equal(t, map[types.UID]string{"b": "1"}, w.saved)
 }
 
@@ -276,13 +276,13 @@ func TestHandlers_ResizeOfUnstartedPod(t *testing.T) {
 // pod without requests and limits, and a pod whose resources an earlier agent has saved are not saved.
 func TestHandlers_RZ16_SavedAtAdmission(t *testing.T) {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "big", "5"), parsePod(t, []string{"none", "name=none"}))
+	w.addPods(podWithCPU(t, "a", "1"), podWithCPU(t, "big", "5"), parsePod(t, []string{"none", "name=none"}))
 	assert.Equal(t, map[types.UID]string{"a": "1"}, w.saved)
 	delete(w.saved, "a")
-	w.update(withGeneration(podWithCPU(t, "a", "1"), 2))
+	w.updatePods(withGeneration(podWithCPU(t, "a", "1"), 2))
 	assert.Empty(t, w.saved)
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
-	w.add(podWithCPU(t, "a", "2"))
+	w.addPods(podWithCPU(t, "a", "2"))
 	assert.Equal(t, map[types.UID]string{"a": "2"}, w.saved, "a pod that is added again is another pod")
 }
 
@@ -290,10 +290,10 @@ func TestHandlers_RZ16_SavedAtAdmission(t *testing.T) {
 // within one second. A status has no other times.
 func TestHandlers_RZ46_TransitionTime(t *testing.T) {
 	w := newResizeHarness(t)
-	w.add(podWithCPU(t, "a", "1"))
+	w.addPods(podWithCPU(t, "a", "1"))
 	var last time.Time
 	for i, cpu := range []string{"2", "3", "1"} {
-		w.update(withGeneration(podWithCPU(t, "a", cpu), int64(i+1)))
+		w.updatePods(withGeneration(podWithCPU(t, "a", cpu), int64(i+1)))
 		pod, _ := w.manager.GetPodByUID("a")
 		at := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress).LastTransitionTime.Time
 		assert.True(t, at.After(last), "%s after %s", at, last)
@@ -308,8 +308,8 @@ func TestHandlers_ResizeConditionsOfSource(t *testing.T) {
 	w := newResizeHarness(t)
 	pod := podWithCPU(t, "a", "1")
 	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, ObservedGeneration: 3}, {Type: v1.PodResizeInProgress, ObservedGeneration: 2}, {Type: "foreign"}}
-	w.add(pod)
-	assert.Equal(t, "1 foreign  generation 0", w.stored("a"))
+	w.addPods(pod)
+	assert.Equal(t, "1 foreign  generation 0", w.describeStored("a"))
 	assert.Len(t, pod.Status.Conditions, 3, "the argument is not changed")
 }
 
@@ -319,14 +319,14 @@ func TestHandlers_RZ14_StaticPodBeforeListing(t *testing.T) {
 	w := newResizeHarness(t)
 	w.saved["a"], w.unlisted = "1", true
 	w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: runtime.StateRunning}}}}
-	w.add(withGeneration(podWithCPU(t, "a", "5", "source=file"), 9), podWithCPU(t, "b", "4"))
-	assert.Contains(t, w.took(), "Event b Warning OutOfcpu: the node has not enough cpu: requested 4, used 1, capacity 4")
+	w.addPods(withGeneration(podWithCPU(t, "a", "5", "source=file"), 9), podWithCPU(t, "b", "4"))
+	assert.Contains(t, w.takeCalls(), "Event b Warning OutOfcpu: the node has not enough cpu: requested 4, used 1, capacity 4")
 	w.handlers.HandleWaiting(t.Context())
 	w.unlisted = false
 	w.cleanUp()
 	w.handlers.HandleWaiting(t.Context())
-	assert.Equal(t, "1 PodResizePending Infeasible generation 9", w.stored("a"))
-	assert.Contains(t, w.took(), "worker of a: create")
+	assert.Equal(t, "1 PodResizePending Infeasible generation 9", w.describeStored("a"))
+	assert.Contains(t, w.takeCalls(), "worker of a: create")
 }
 
 // TestHandlers_RZ14_WaitingPodBeforeListing: a pod that is added before the first listing of the runtime may run with its
@@ -339,11 +339,11 @@ func TestHandlers_RZ14_WaitingPodBeforeListing(t *testing.T) {
 		started, decided string
 	}{
 		{"unchanged", func(*resizeHarness) {}, "3", "1 PodResizeInProgress  generation 9"},
-		{"updated", func(w *resizeHarness) { w.update(withGeneration(podWithCPU(t, "a", "4"), 10)) }, "4", "4"},
+		{"updated", func(w *resizeHarness) { w.updatePods(withGeneration(podWithCPU(t, "a", "4"), 10)) }, "4", "4"},
 		{"replaced", func(w *resizeHarness) {
 			w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
 			delete(w.saved, "a")
-			w.add(podWithCPU(t, "a", "4"))
+			w.addPods(podWithCPU(t, "a", "4"))
 		}, "4", "4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -354,7 +354,7 @@ func TestHandlers_RZ14_WaitingPodBeforeListing(t *testing.T) {
 			})
 			w.handlers.SetWake(func() { wakes++ }, func() {})
 			w.saved["a"], w.unlisted = "3", true
-			w.add(podWithCPU(t, "b", "2"), withGeneration(podWithCPU(t, "a", "1"), 9))
+			w.addPods(podWithCPU(t, "b", "2"), withGeneration(podWithCPU(t, "a", "1"), 9))
 			c.change(w)
 			w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
 			w.unlisted = false
@@ -362,17 +362,17 @@ func TestHandlers_RZ14_WaitingPodBeforeListing(t *testing.T) {
 			wakes = 0
 			w.workers.deaf["a"] = true
 			w.handlers.HandleWaiting(t.Context())
-			require.Equal(t, c.started, w.stored("a"))
+			require.Equal(t, c.started, w.describeStored("a"))
 			assert.Equal(t, c.started != c.decided, wakes > 0, "the loop decides at once")
 			w.workers.deaf["a"] = true
 			w.handlers.HandleWaiting(t.Context())
-			assert.Equal(t, c.decided, w.stored("a"))
-			w.took()
+			assert.Equal(t, c.decided, w.describeStored("a"))
+			w.takeCalls()
 			delete(w.workers.deaf, "a")
 			w.cleanUp() // It starts the missing worker.
 			w.handlers.HandleWaiting(t.Context())
 			var events []string
-			for _, note := range w.took() {
+			for _, note := range w.takeCalls() {
 				if strings.HasPrefix(note, "Event") || strings.HasPrefix(note, "worker of a") {
 					events = append(events, note)
 				}

@@ -67,7 +67,7 @@ func withRules(t testing.TB, whenFull syncloop.WhenFull, rules ...allocation.Rul
 	w := newHarness()
 	chain := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(), syncloop.AdmitPodCount(1 << 20), syncloop.AdmitHostPorts(),
-		syncloop.AdmitResources(list("cpu=1M memory=1Ti pods=1M")),
+		syncloop.AdmitResources(parseResources("cpu=1M memory=1Ti pods=1M")),
 	}
 	for _, rule := range rules {
 		chain = append(chain, syncloop.AdmitRule(rule))
@@ -80,9 +80,9 @@ func withRules(t testing.TB, whenFull syncloop.WhenFull, rules ...allocation.Rul
 	return h, w
 }
 
-// seated returns n pods that claim a unit of two quotas and a seat.
-func seated(n int) []*v1.Pod {
-	pods := crowd(n)
+// podsWithSeat returns n pods that claim a unit of two quotas and a seat.
+func podsWithSeat(n int) []*v1.Pod {
+	pods := makePods(n)
 	for i, p := range pods {
 		p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: "api", "licences": "1", "bandwidth": "10", "seat": fmt.Sprint("seat-", i)}
 	}
@@ -101,7 +101,7 @@ func TestAdmitRule_CostsTheSameForAnyNumberOfPods(t *testing.T) {
 		t.Skip("it measures time")
 	}
 	h, w := withRules(t, syncloop.Reject, threeRules()...)
-	pods := seated(10_000)
+	pods := podsWithSeat(10_000)
 	began := time.Now()
 	for i := range pods {
 		h.HandlePodAdditions(context.Background(), pods[i:i+1])
@@ -114,7 +114,7 @@ func TestAdmitRule_CostsTheSameForAnyNumberOfPods(t *testing.T) {
 
 // BenchmarkAdmitRule admits 10,000 pods with three rules of a host program.
 func BenchmarkAdmitRule(b *testing.B) {
-	pods := seated(10_000)
+	pods := podsWithSeat(10_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		h, _ := withRules(b, syncloop.Reject, threeRules()...)
@@ -127,7 +127,7 @@ func BenchmarkAdmitRule(b *testing.B) {
 func TestAdmitRule(t *testing.T) {
 	h, w := withRules(t, syncloop.Wait, quota{name: "licences", units: 3}, quota{name: "places", units: 9, seats: "seat"})
 	pod := func(uid types.UID, licences, seat string) *v1.Pod {
-		p := named(string(uid), "api")
+		p := podOfSource(string(uid), "api")
 		p.UID = uid
 		p.Annotations["licences"] = licences
 		if seat != "" {
@@ -186,7 +186,7 @@ func TestAdmitRule_I50_PanicIsContained(t *testing.T) {
 		refused       bool
 	}{{1, 0, false}, {0, 1, false}, {3, 0, true}, {0, 2, true}} { // The claims are also read to count the postponed pod.
 		h, w := withRules(t, syncloop.Reject, broken{&test.claims, &test.check})
-		p := named("a", "api")
+		p := podOfSource("a", "api")
 		p.UID = "a"
 		w.manager.AddPod(p)
 		h.HandlePodAdditions(t.Context(), []*v1.Pod{p})
@@ -218,7 +218,7 @@ func TestAdmitRule_CalledWithoutLock(t *testing.T) {
 	var h *syncloop.Handlers
 	handlers, _ := withRules(t, syncloop.Reject, asking{&h})
 	h = handlers
-	p := named("a", "api")
+	p := podOfSource("a", "api")
 	p.UID = "a"
 	require.True(t, h.Assume(p))
 	pods := h.Allocated()[v1.ResourcePods]
@@ -236,7 +236,7 @@ func TestHandlers_PanicOfDropTerminalStatusIsContained(t *testing.T) {
 	})
 	require.NoError(t, err)
 	w.handlers = h
-	a, b := named("a", "api"), named("b", "api")
+	a, b := podOfSource("a", "api"), podOfSource("b", "api")
 	a.UID, b.UID = "a", "b"
 	h.HandlePodAdditions(t.Context(), []*v1.Pod{a})
 	h.HandlePodRemoves(t.Context(), []*v1.Pod{a})

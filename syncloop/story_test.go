@@ -35,10 +35,10 @@ func TestStories(t *testing.T) {
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
 				fmt.Fprintln(&b, strings.Join(words, " "))
-				told := w.command(t, words)
+				told := w.runCommand(t, words)
 				w.handlers.HandleWaiting(t.Context())
-				w.evicted()
-				for _, note := range append(told, w.took()...) {
+				w.recordEvictions()
+				for _, note := range append(told, w.takeCalls()...) {
 					fmt.Fprintln(&b, "  "+note)
 				}
 			}
@@ -47,7 +47,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// command does one line of a story:
+// runCommand does one line of a story:
 //
 //	add|update|remove|reconcile POD [| POD]...   desire changes; see parsePod
 //	sync POD [| POD]...                          these should be looked at
@@ -63,7 +63,7 @@ func TestStories(t *testing.T) {
 //	status UID PHASE                             a sync has stored a status
 //	max N                                        admission: so many pods
 //	panic admit|ended UID [N]                    admission, or the check for the end of the pod, panics N times
-func (w *harness) command(t *testing.T, words []string) []string {
+func (w *harness) runCommand(t *testing.T, words []string) []string {
 	t.Helper()
 	ctx := context.Background()
 	switch verb, args := words[0], words[1:]; verb {
@@ -79,13 +79,13 @@ func (w *harness) command(t *testing.T, words []string) []string {
 		w.handlers.HandlePodSyncs(ctx, parsePods(t, args))
 	case "cleanup":
 		for _, arg := range args {
-			w.evict(types.UID(strings.TrimPrefix(arg, "evict=")))
+			w.evictWaiting(types.UID(strings.TrimPrefix(arg, "evict=")))
 		}
 		if err := w.handlers.HandlePodCleanups(ctx); err != nil {
 			t.Fatal(err)
 		}
 	case "evict":
-		w.evict(types.UID(args[0]))
+		w.evictWaiting(types.UID(args[0]))
 	case "end":
 		w.handlers.StopWaiting()
 	case "work":
@@ -93,7 +93,7 @@ func (w *harness) command(t *testing.T, words []string) []string {
 		if len(args) > 1 {
 			result = map[string]lifecycle.Result{"completed": lifecycle.Completed, "failed": lifecycle.Failed}[args[1]]
 		}
-		return []string{w.workers.work(types.UID(args[0]), result)}
+		return []string{w.workers.performWork(types.UID(args[0]), result)}
 	case "deaf":
 		w.workers.deaf[types.UID(args[0])] = true
 	case "stop":

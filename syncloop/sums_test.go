@@ -19,16 +19,16 @@ import (
 func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newHarness()
-		w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(4), syncloop.AdmitHostPorts(), syncloop.AdmitResources(list("cpu=4"))}
+		w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(4), syncloop.AdmitHostPorts(), syncloop.AdmitResources(parseResources("cpu=4"))}
 		ctx, ran := context.Background(), map[types.UID]*v1.Pod{}
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("p", rapid.IntRange(0, 5).Draw(t, "uid")))
 			desired, known := w.manager.GetPodByUID(uid)
 			switch action := rapid.SampledFrom([]string{"add", "update", "delete", "remove", "work", "work", "work", "fail", "cleanup"}).Draw(t, "action"); {
 			case action == "add" && !known:
-				w.handlers.HandlePodAdditions(ctx, []*v1.Pod{drawn(t, uid)})
+				w.handlers.HandlePodAdditions(ctx, []*v1.Pod{drawPod(t, uid)})
 			case action == "update" && known && !w.workers.View(uid).IsPodTerminationRequested():
-				p := drawn(t, uid)
+				p := drawPod(t, uid)
 				p.DeletionTimestamp = desired.DeletionTimestamp
 				w.handlers.HandlePodUpdates(ctx, []*v1.Pod{p})
 			case action == "delete" && known && desired.DeletionTimestamp == nil:
@@ -38,9 +38,9 @@ func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 			case action == "remove" && known:
 				w.handlers.HandlePodRemoves(ctx, []*v1.Pod{desired})
 			case action == "work":
-				w.workers.work(uid, lifecycle.Succeeded)
+				w.workers.performWork(uid, lifecycle.Succeeded)
 			case action == "fail":
-				w.workers.work(uid, lifecycle.Failed)
+				w.workers.performWork(uid, lifecycle.Failed)
 			case action == "cleanup":
 				_ = w.handlers.HandlePodCleanups(ctx)
 			}
@@ -57,9 +57,9 @@ func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 	})
 }
 
-// drawn returns a pod of random size.
-func drawn(t *rapid.T, uid types.UID) *v1.Pod {
-	p := requesting(string(uid), fmt.Sprintf("cpu=%dm", rapid.IntRange(0, 20).Draw(t, "cpu")*100))
+// drawPod draws a pod of random size.
+func drawPod(t *rapid.T, uid types.UID) *v1.Pod {
+	p := podRequesting(string(uid), fmt.Sprintf("cpu=%dm", rapid.IntRange(0, 20).Draw(t, "cpu")*100))
 	p.UID = uid
 	if rapid.IntRange(0, 3).Draw(t, "port") == 0 {
 		p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 80}}

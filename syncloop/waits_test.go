@@ -26,13 +26,13 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 		"the loop has ended":           {then: func(w *harness) { w.handlers.StopWaiting() }, want: syncloop.ErrStopped.Error()},
 		"it was removed":               {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }},
 		"it was removed, and it runs":  {then: func(w *harness) { w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{parsePod(t, []string{"b"})}) }, running: running, want: "syncloop: the pod was removed and still runs"},
-		"it was evicted a second time": {then: func(w *harness) { w.evict("b"); w.handlers.HandleWaiting(t.Context()) }},
+		"it was evicted a second time": {then: func(w *harness) { w.evictWaiting("b"); w.handlers.HandleWaiting(t.Context()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness()
 			w.chain = append(w.chain, syncloop.AdmitPodCount(1))
 			for _, words := range [][]string{{"add", "a"}, {"work", "a"}, {"remove", "a"}, {"add", "b"}} {
-				w.command(t, words)
+				w.runCommand(t, words)
 			}
 			ended := podworkers.NewCompletion(nil)
 			assert.True(t, w.handlers.EvictWaiting("b", syncloop.WaitingEviction{Reason: "Evicted", Completion: ended}))
@@ -59,7 +59,7 @@ func TestEvictWaiting_I6_ShortestGrace(t *testing.T) {
 	w := newHarness()
 	w.chain = append(w.chain, syncloop.AdmitPodCount(1))
 	for _, words := range [][]string{{"add", "a"}, {"work", "a"}, {"remove", "a"}} {
-		w.command(t, words)
+		w.runCommand(t, words)
 	}
 	pod := parsePod(t, []string{"b"})
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
@@ -78,9 +78,9 @@ func TestTerminatingPods_F11_HugeGrace(t *testing.T) {
 	pod := parsePod(t, []string{"a"})
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(math.MaxInt64))
 	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{pod})
-	w.workers.work("a", lifecycle.Succeeded)
+	w.workers.performWork("a", lifecycle.Succeeded)
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{pod})
-	w.command(t, []string{"cleanup"})
+	w.runCommand(t, []string{"cleanup"})
 	p, terminating := w.handlers.TerminatingPod("a")
 	assert.True(t, terminating)
 	assert.True(t, p.Until.After(p.Since.AddDate(70, 0, 0)), "%s %s", p.Since, p.Until)
@@ -92,7 +92,7 @@ func TestWaiting_StatusFollowsThePreviousIncarnation(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(2)}
 	add := func(name string) {
-		p := requesting(name, "")
+		p := podRequesting(name, "")
 		p.UID = types.UID(name)
 		w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{p})
 	}
@@ -102,15 +102,15 @@ func TestWaiting_StatusFollowsThePreviousIncarnation(t *testing.T) {
 	}
 	for _, name := range []string{"x", "y"} {
 		add(name)
-		w.workers.work(types.UID(name), lifecycle.Succeeded)
+		w.workers.performWork(types.UID(name), lifecycle.Succeeded)
 		remove(name)
 	}
 	add("z")
 	add("x")
-	w.workers.work("x", lifecycle.Succeeded)
+	w.workers.performWork("x", lifecycle.Succeeded)
 	w.handlers.HandleWaiting(t.Context())
 	assert.Empty(t, w.status.byUID["x"].Phase)
-	w.workers.work("x", lifecycle.Succeeded)
+	w.workers.performWork("x", lifecycle.Succeeded)
 	w.handlers.HandleWaiting(t.Context())
 	assert.Equal(t, v1.PodPending, w.status.byUID["x"].Phase)
 	assert.Equal(t, syncloop.ReasonAdmissionDeferred, w.status.byUID["x"].Reason)

@@ -20,7 +20,7 @@ func TestAsks(t *testing.T) {
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
 			w.effects = nil
-			require.NoError(t, w.run(strings.TrimSpace(line)))
+			require.NoError(t, w.applyInput(strings.TrimSpace(line)))
 			fmt.Fprintln(&b, strings.TrimSpace(line))
 			for _, e := range w.effects {
 				text := fmt.Sprintf("  %s %s", e.Kind, e.UID)

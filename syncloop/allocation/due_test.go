@@ -13,26 +13,26 @@ import (
 // NeedsReview is true while a change has not been reviewed and pods wait. State returns which pods wait.
 func TestTable_NeedsReview(t *testing.T) {
 	s := &story{t: t, cpu: resource.MustParse("1")}
-	s.command([]string{"end", "old", "cpu=1"})
+	s.runCommand([]string{"end", "old", "cpu=1"})
 	table := s.table
 	assert.False(t, table.NeedsReview(), "nothing waits")
-	s.command([]string{"arrive", "new", "cpu=1"})
+	s.runCommand([]string{"arrive", "new", "cpu=1"})
 	state, previous := table.State("new")
 	assert.Equal(t, []State{Waiting, Unknown}, []State{state, previous})
 	state, previous = table.State("old")
 	assert.Equal(t, []State{Unknown, Terminating}, []State{state, previous})
 	assert.Equal(t, []types.UID{"new"}, table.WaitingUIDs())
 	assert.True(t, table.NeedsReview(), "it has been asked about, but not by Review")
-	s.review()
+	s.reviewTable()
 	assert.False(t, table.NeedsReview())
 	table.Recheck()
 	assert.True(t, table.NeedsReview())
-	s.review()
+	s.reviewTable()
 	table.Remove("unknown")
 	assert.False(t, table.NeedsReview(), "nothing has changed")
-	table.gone("unknown")
+	table.finishTerminationOf("unknown")
 	assert.False(t, table.NeedsReview())
-	table.gone("old")
+	table.finishTerminationOf("old")
 	assert.True(t, table.NeedsReview())
 }
 
@@ -46,10 +46,10 @@ func TestTable_BoundOfTheSearch(t *testing.T) {
 			if i == 7 {
 				words = append(words, "port=80")
 			}
-			s.command(append([]string{"end"}, words...))
+			s.runCommand(append([]string{"end"}, words...))
 		}
-		pod, _, _ := s.pod([]string{"new", "port=80"})
-		effects := settle(s.table, began, s.table.Add(pod, true, began, nil), s.ask)
+		pod, _, _ := s.parsePod([]string{"new", "port=80"})
+		effects := answerAll(s.table, began, s.table.Add(pod, true, began, nil), s.answerEffect)
 		assert.Len(t, effects, 1)
 		assert.Equal(t, Wait, effects[0].Kind)
 		assert.Len(t, effects[0].Blockers, want, "of %d", many)
@@ -67,7 +67,7 @@ func TestTable_ConflictsWith(t *testing.T) {
 		if port > 0 {
 			words = append(words, fmt.Sprint("port=", port))
 		}
-		p, _, _ := s.pod(words)
+		p, _, _ := s.parsePod(words)
 		p.Pod.Name = name
 		return asked.Pod(p.Pod, "", false)
 	}
@@ -96,12 +96,12 @@ func TestTable_PodsBehindAnArrivalAreAskedAgain(t *testing.T) {
 		staying = append(staying, e.Snapshot.Staying.Len())
 		return Answer{Admit: e.Snapshot.Staying.Len() == 0}
 	}
-	review := func() { settle(table, time.Unix(0, 0), table.Review(time.Unix(0, 0), nil), full) }
+	review := func() { answerAll(table, time.Unix(0, 0), table.Review(time.Unix(0, 0), nil), full) }
 	table.SetStaying(podOf("stays"))
 	arrive := func(name string, priority int32) bool {
 		pod := podOf(name)
 		pod.Priority, staying = priority, nil
-		settle(table, time.Unix(0, 0), table.Add(pod, true, time.Unix(0, 0), nil), full)
+		answerAll(table, time.Unix(0, 0), table.Add(pod, true, time.Unix(0, 0), nil), full)
 		due := table.NeedsReview()
 		review()
 		assert.False(t, table.NeedsReview())

@@ -38,7 +38,7 @@ func (licences) Check(claims allocation.Claims, staying, ending allocation.Sums)
 	}}
 }
 
-func pod(uid types.UID, licences string) *v1.Pod {
+func podWithLicences(uid types.UID, licences string) *v1.Pod {
 	p := &v1.Pod{}
 	p.UID, p.Name, p.Annotations = uid, string(uid), map[string]string{"licences": licences}
 	return p
@@ -59,8 +59,8 @@ func ExampleNew() {
 			}
 		}
 	}
-	run(table.Add(chain.Pod(pod("a", "2"), "file", false), true, now, nil))
-	run(table.Add(chain.Pod(pod("b", "2"), "file", false), true, now, nil))
+	run(table.Add(chain.Pod(podWithLicences("a", "2"), "file", false), true, now, nil))
+	run(table.Add(chain.Pod(podWithLicences("b", "2"), "file", false), true, now, nil))
 	table.Remove("a")
 	run(table.Review(now, nil))
 	// Output:
@@ -75,8 +75,8 @@ func ExampleNew() {
 // A chain returns the claims of a pod, and the reasons why the pod cannot start beside others.
 func ExampleNewChain() {
 	chain := allocation.NewChain(allocation.PodCount(1))
-	one := chain.Pod(pod("b", ""), "file", false)
-	for _, reason := range chain.Check(0, &one, chain.NewSnapshot(chain.Pod(pod("a", ""), "file", false))) {
+	one := chain.Pod(podWithLicences("b", ""), "file", false)
+	for _, reason := range chain.Check(0, &one, chain.NewSnapshot(chain.Pod(podWithLicences("a", ""), "file", false))) {
 		fmt.Println(reason)
 	}
 	// Output:
@@ -87,9 +87,9 @@ func ExampleNewChain() {
 func ExampleNewUsage() {
 	chain := allocation.NewChain(allocation.PodCount(1))
 	table, usage := allocation.New(allocation.Config{Chain: chain}), allocation.NewUsage(chain)
-	table.Add(chain.Pod(pod("a", ""), "file", false), true, time.Unix(0, 0), nil)
+	table.Add(chain.Pod(podWithLicences("a", ""), "file", false), true, time.Unix(0, 0), nil)
 	usage.Update(table, usage.LastWorkerChange())
-	one := chain.Pod(pod("b", ""), "file", false)
+	one := chain.Pod(podWithLicences("b", ""), "file", false)
 	verdict, _, _ := allocation.Judge(&one, usage.SnapshotFor(&one, 0, false), false,
 		func(_ allocation.Question, beside allocation.Snapshot) allocation.Answer {
 			return allocation.NewAnswer(chain.Check(0, &one, beside)...)

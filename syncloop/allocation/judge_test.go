@@ -75,11 +75,11 @@ func TestTable_PendingHasNoLimit(t *testing.T) {
 	}
 	review := func(at time.Duration) (effects []Effect, next time.Duration, timed bool) {
 		table.Recheck()
-		effects = settle(table, began.Add(at), table.Review(began.Add(at), nil), ask)
+		effects = answerAll(table, began.Add(at), table.Review(began.Add(at), nil), ask)
 		until, timed := table.NextLimit()
 		return effects, until.Sub(began), timed
 	}
-	effects := settle(table, began, table.Add(Pod{UID: "new"}, false, began, nil), ask)
+	effects := answerAll(table, began, table.Add(Pod{UID: "new"}, false, began, nil), ask)
 	assert.Equal(t, []Effect{{Kind: Wait, UID: "new", Answer: Answer{Pending: true}}}, effects)
 	_, _, timed := review(24 * time.Hour)
 	assert.False(t, timed, "it has no time")

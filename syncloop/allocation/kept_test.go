@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func named(name string) *v1.Pod {
+func podNamed(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 }
 
-func podOf(name string) Pod { return Pod{UID: types.UID(name), Name: name, Pod: named(name)} }
+func podOf(name string) Pod { return Pod{UID: types.UID(name), Name: name, Pod: podNamed(name)} }
 
 func namesOf(pods []*v1.Pod) (names []string) {
 	for _, pod := range pods {

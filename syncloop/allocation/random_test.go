@@ -48,8 +48,8 @@ var mixed = NewChain(Names(), PodCount(4), letters{5}, HostPorts(), Resources(ca
 // capacity is the capacity of the node in these tests.
 var capacity = v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4k"), "example.com/gpu": resource.MustParse("1500")}
 
-// drawn draws a pod with few different values, so that pods share them.
-func drawn(t *rapid.T, chain *Chain, uid types.UID) Pod {
+// drawPod draws a pod with few different values, so that pods share them.
+func drawPod(t *rapid.T, chain *Chain, uid types.UID) Pod {
 	p := &v1.Pod{}
 	p.UID, p.Namespace, p.Name = uid, "ns", rapid.SampledFrom([]string{"a", "b", "cc", "ddd"}).Draw(t, "name")
 	requests := v1.ResourceList{}
@@ -81,7 +81,7 @@ func TestLedger_EqualsTheFullRecomputation(t *testing.T) {
 			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 5).Draw(t, "uid")))
 			at := slices.IndexFunc(there, func(p Pod) bool { return p.UID == uid })
 			if rapid.Bool().Draw(t, "comes") {
-				one := drawn(t, mixed, uid)
+				one := drawPod(t, mixed, uid)
 				sums.putPod(one)
 				if at >= 0 {
 					there[at] = one
@@ -155,7 +155,7 @@ func newTwin() *twin {
 	return &twin{Table: New(Config{Chain: asked, WaitWhenFull: true}), seenEffects: map[types.UID]string{}}
 }
 
-func (q *twin) hear(effects []Effect) {
+func (q *twin) storeEffects(effects []Effect) {
 	for _, e := range effects {
 		q.seenEffects[e.UID] = fmt.Sprint(e.Kind, e.Answer.WaitsWhenFull, e.Blockers)
 	}
@@ -201,7 +201,7 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 		now := time.Unix(0, 0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "uid")))
-			one := drawn(t, asked, uid)
+			one := drawPod(t, asked, uid)
 			action := rapid.IntRange(0, 7).Draw(t, "action")
 			if action == 7 {
 				less = resource.MustParse(rapid.SampledFrom([]string{"0", "-1", "1"}).Draw(t, "less"))
@@ -214,15 +214,15 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 				case 1:
 					q.startTermination(uid, q.ensureRecord(uid), Termination{Pod: one, Until: now})
 				case 2:
-					q.gone(uid)
+					q.finishTerminationOf(uid)
 				case 3:
 					q.SetStaying(one)
 				case 4, 5, 6:
-					q.hear(settle(q.Table, now, q.Add(one, uid < "u8", now, nil), ask(q, shortages)))
+					q.storeEffects(answerAll(q.Table, now, q.Add(one, uid < "u8", now, nil), ask(q, shortages)))
 				case 7:
 					q.Recheck()
 				}
-				q.hear(settle(q.Table, now, q.Review(now, nil), ask(q, shortages)))
+				q.storeEffects(answerAll(q.Table, now, q.Review(now, nil), ask(q, shortages)))
 			}
 			if fmt.Sprint(knows.seenEffects, knows.WaitingUIDs()) != fmt.Sprint(asks.seenEffects, asks.WaitingUIDs()) {
 				t.Fatalf("with shortages\n%v %v\nwithout\n%v %v", knows.seenEffects, knows.WaitingUIDs(), asks.seenEffects, asks.WaitingUIDs())
@@ -232,8 +232,8 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 	})
 }
 
-// judged returns the decision of a chain of rules about a pod, without a table.
-func judged(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) {
+// judgeWithoutTable returns the decision of a chain of rules about a pod, without a table.
+func judgeWithoutTable(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) {
 	beside := u.SnapshotFor(&pod, Rank(pod.Priority, waitWhenFull), false)
 	verdict, said, _ := Judge(&pod, beside, waitWhenFull, func(_ Question, beside Snapshot) Answer {
 		held := Answer{Admit: true}
@@ -262,29 +262,29 @@ func TestUsage_PredictsTheTable(t *testing.T) {
 		now := time.Unix(0, 0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("u", rapid.IntRange(0, 7).Draw(t, "uid")))
-			one := drawn(t, mixed, uid)
+			one := drawPod(t, mixed, uid)
 			switch rapid.IntRange(0, 6).Draw(t, "action") {
 			case 0:
 				table.Remove(uid)
 			case 1:
 				table.startTermination(uid, table.ensureRecord(uid), Termination{Pod: one, Until: now})
 			case 2:
-				table.gone(uid)
+				table.finishTerminationOf(uid)
 			case 3:
 				table.SetStaying(one)
 			case 4, 5:
-				verdict, said := judged(mixed, u, one, full)
+				verdict, said := judgeWithoutTable(mixed, u, one, full)
 				e := table.Add(one, true, now, nil)[0]
 				said.Message, e.Answer.Message = "", "" // Of several pods that have a key any may be named, and a quantity has several forms.
 				if verdict != stateOf(e.Kind) || !said.equalsExceptShortage(e.Answer) {
 					t.Fatalf("%s: predicted %v %+v, got %v %+v", uid, verdict, said, e.Kind, e.Answer)
 				}
 			case 6:
-				several(t, table, u, full)
+				addSeveral(t, table, u, full)
 			}
 			table.Review(now, nil)
 			u.Update(table, 0)
-			allocated(t, table, u)
+			checkAllocated(t, table, u)
 		}
 	})
 }
@@ -293,21 +293,21 @@ func stateOf(k EffectKind) State {
 	return map[EffectKind]State{Admit: Admitted, Wait: Waiting, Reject: Rejected}[k]
 }
 
-// several adds several pods at the same time: each is assumed before the table decides about the first.
-func several(t *rapid.T, table *Table, u *Usage, full bool) {
+// addSeveral adds several pods at the same time: each is assumed before the table decides about the first.
+func addSeveral(t *rapid.T, table *Table, u *Usage, full bool) {
 	var predicted []State
 	var come []Pod
 	for i := range rapid.IntRange(1, 4).Draw(t, "several") {
-		one := drawn(t, mixed, types.UID(fmt.Sprint("v", i)))
+		one := drawPod(t, mixed, types.UID(fmt.Sprint("v", i)))
 		table.Remove(one.UID)
-		table.gone(one.UID)
+		table.finishTerminationOf(one.UID)
 		come = append(come, one)
 	}
 	u.Update(table, 0)
 	for _, one := range come {
 		assert.True(t, u.Assume(one.Pod))
 		assert.Same(t, one.Pod, u.NextWithoutVerdict())
-		verdict, _ := judged(mixed, u, one, full)
+		verdict, _ := judgeWithoutTable(mixed, u, one, full)
 		u.CountAssumed(one, Rank(one.Priority, full), verdict)
 		predicted = append(predicted, verdict)
 	}
@@ -322,8 +322,8 @@ func several(t *rapid.T, table *Table, u *Usage, full bool) {
 	assert.Empty(t, u.Assumed())
 }
 
-// allocated checks that waiting pods are not in the allocated resources.
-func allocated(t *rapid.T, table *Table, u *Usage) {
+// checkAllocated checks that waiting pods are not in the allocated resources.
+func checkAllocated(t *rapid.T, table *Table, u *Usage) {
 	list := u.Allocated()
 	for name := range capacity {
 		want := table.StayingSums().Requested(name)

@@ -26,7 +26,7 @@ func TestResizes(t *testing.T) {
 		var b strings.Builder
 		for line := range strings.Lines(d.Input) {
 			fmt.Fprintln(&b, strings.TrimSpace(line))
-			effects, err := s.run(strings.Fields(line))
+			effects, err := s.runCommand(strings.Fields(line))
 			require.NoError(t, err, line)
 			for _, e := range effects {
 				text := fmt.Sprintf("  %s %s generation %d", e.Kind, e.UID, e.Generation)
@@ -59,8 +59,8 @@ func newResizeStory(cpu, memory string) *resizeStory {
 	return s
 }
 
-// pod parses "a cpu=1 memory=1Gi prio=5 guaranteed".
-func (s *resizeStory) pod(words []string) (Pod, error) {
+// parsePod parses "a cpu=1 memory=1Gi prio=5 guaranteed".
+func (s *resizeStory) parsePod(words []string) (Pod, error) {
 	p := &v1.Pod{}
 	p.UID, p.Namespace, p.Name = types.UID(words[0]), "ns", words[0]
 	r := v1.ResourceRequirements{Requests: v1.ResourceList{}}
@@ -86,11 +86,11 @@ func (s *resizeStory) pod(words []string) (Pod, error) {
 	return s.table.chain.Pod(p, "", false), nil
 }
 
-func (s *resizeStory) run(words []string) (effects []Effect, err error) {
+func (s *resizeStory) runCommand(words []string) (effects []Effect, err error) {
 	t, pod := s.table, Pod{}
 	switch words[0] {
 	case "stay", "resize", "end":
-		if pod, err = s.pod(words[1:]); err != nil {
+		if pod, err = s.parsePod(words[1:]); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +110,7 @@ func (s *resizeStory) run(words []string) (effects []Effect, err error) {
 		t.RequestResize(s.last, s.now)
 	case "unsupported":
 		s.generations[words[1]]++
-		if pod, err = s.pod(words[1:]); err != nil {
+		if pod, err = s.parsePod(words[1:]); err != nil {
 			return nil, err
 		}
 		s.last = ResizeRequest{Pod: pod, Generation: s.generations[words[1]], Refusal: Answer{Reason: "Unsupported", Message: "no"}}
@@ -123,7 +123,7 @@ func (s *resizeStory) run(words []string) (effects []Effect, err error) {
 		t.startTermination(pod.UID, t.ensureRecord(pod.UID), Termination{Pod: pod})
 		t.Remove(pod.UID)
 	case "gone":
-		t.gone(types.UID(words[1]))
+		t.finishTerminationOf(types.UID(words[1]))
 	case "later":
 		s.now = s.now.Add(time.Minute)
 		return nil, nil
@@ -154,12 +154,12 @@ func TestTable_ResizeWalk(t *testing.T) {
 			steps++
 			s := newResizeStory("2", "1Gi")
 			for _, line := range path {
-				_, _ = s.run(strings.Fields(line)) // A resize of a pod that is not admitted has no effect.
+				_, _ = s.runCommand(strings.Fields(line)) // A resize of a pod that is not admitted has no effect.
 				require.NoError(t, s.decideAndCheck(), "%v", path)
 			}
 			s = newResizeStory("2", "1Gi")
 			for _, line := range path {
-				_, _ = s.run(strings.Fields(line))
+				_, _ = s.runCommand(strings.Fields(line))
 			}
 			require.NoError(t, s.decideAndCheck(), "%v, and one decision", path)
 		}
@@ -272,7 +272,7 @@ func TestTable_Resize_OwnRule(t *testing.T) {
 // TestTable_RequestResize_Unknown: a pod that is not admitted has no request.
 func TestTable_RequestResize_Unknown(t *testing.T) {
 	s := newResizeStory("1", "1Gi")
-	pod, err := s.pod([]string{"a", "cpu=1"})
+	pod, err := s.parsePod([]string{"a", "cpu=1"})
 	require.NoError(t, err)
 	assert.False(t, s.table.RequestResize(ResizeRequest{Pod: pod, Generation: 1}, began))
 	s.table.Reject("a")
@@ -293,9 +293,9 @@ func TestTable_Resize_Fault(t *testing.T) {
 		return nil
 	})
 	s := &resizeStory{table: New(Config{Chain: NewChain(rule)}), now: began, generations: map[string]int64{}}
-	_, err := s.run([]string{"stay", "a", "cpu=1"})
+	_, err := s.runCommand([]string{"stay", "a", "cpu=1"})
 	require.NoError(t, err)
-	_, err = s.run([]string{"resize", "a", "cpu=2"})
+	_, err = s.runCommand([]string{"resize", "a", "cpu=2"})
 	require.NoError(t, err)
 	effects := s.table.DecideResizes(nil)
 	require.Len(t, effects, 1)
@@ -318,9 +318,9 @@ func TestTable_Resize_Fault(t *testing.T) {
 // TestTable_Resize_RefusalFault: a refusal that is a fault defers a resize, until the caller requests it again without.
 func TestTable_Resize_RefusalFault(t *testing.T) {
 	s := newResizeStory("4", "1Gi")
-	pod, err := s.pod([]string{"a", "cpu=1"})
+	pod, err := s.parsePod([]string{"a", "cpu=1"})
 	require.NoError(t, err)
-	_, err = s.run([]string{"stay", "a", "cpu=1"})
+	_, err = s.runCommand([]string{"stay", "a", "cpu=1"})
 	require.NoError(t, err)
 	request := ResizeRequest{Pod: pod, Generation: 1, Refusal: Answer{Fault: true, Message: "panicked"}}
 	require.True(t, s.table.RequestResize(request, began))

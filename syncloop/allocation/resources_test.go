@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// requirements returns a request and a limit of memory; "" is none.
-func requirements(request, limit string) v1.ResourceRequirements {
+// memoryRequirements returns a request and a limit of memory; "" is none.
+func memoryRequirements(request, limit string) v1.ResourceRequirements {
 	var r v1.ResourceRequirements
 	if request != "" {
 		r.Requests = v1.ResourceList{"memory": resource.MustParse(request)}
@@ -34,21 +34,21 @@ func resizedPod(init, c v1.ResourceRequirements, own *v1.ResourceRequirements) *
 // TestPodResources_RZ17_ApplyTo: the resources of the pod, its init containers and its containers are replaced in a
 // copy. Equal amounts in other units are equal.
 func TestPodResources_RZ17_ApplyTo(t *testing.T) {
-	own := requirements("3Gi", "4Gi")
-	allocated := resizedPod(requirements("1Gi", ""), requirements("1Gi", "2Gi"), &own)
-	same := resizedPod(requirements("1024Mi", ""), requirements("1Gi", "2048Mi"), &own)
+	own := memoryRequirements("3Gi", "4Gi")
+	allocated := resizedPod(memoryRequirements("1Gi", ""), memoryRequirements("1Gi", "2Gi"), &own)
+	same := resizedPod(memoryRequirements("1024Mi", ""), memoryRequirements("1Gi", "2048Mi"), &own)
 	got, differed := PodResourcesOf(allocated).ApplyTo(same)
 	assert.False(t, differed)
 	assert.Same(t, same, got)
 	assert.True(t, SameResources(allocated, same))
 
-	other := requirements("5Gi", "5Gi")
+	other := memoryRequirements("5Gi", "5Gi")
 	for _, desired := range []*v1.Pod{
-		resizedPod(requirements("2Gi", ""), requirements("1Gi", "2Gi"), &own),
-		resizedPod(requirements("1Gi", ""), requirements("1Gi", "3Gi"), &own),
-		resizedPod(requirements("1Gi", ""), requirements("1Gi", ""), &own),
-		resizedPod(requirements("1Gi", ""), requirements("1Gi", "2Gi"), &other),
-		resizedPod(requirements("1Gi", ""), requirements("1Gi", "2Gi"), nil),
+		resizedPod(memoryRequirements("2Gi", ""), memoryRequirements("1Gi", "2Gi"), &own),
+		resizedPod(memoryRequirements("1Gi", ""), memoryRequirements("1Gi", "3Gi"), &own),
+		resizedPod(memoryRequirements("1Gi", ""), memoryRequirements("1Gi", ""), &own),
+		resizedPod(memoryRequirements("1Gi", ""), memoryRequirements("1Gi", "2Gi"), &other),
+		resizedPod(memoryRequirements("1Gi", ""), memoryRequirements("1Gi", "2Gi"), nil),
 	} {
 		before := desired.DeepCopy()
 		got, differed := PodResourcesOf(allocated).ApplyTo(desired)
@@ -61,13 +61,13 @@ func TestPodResources_RZ17_ApplyTo(t *testing.T) {
 // TestPodResources_RZ18_Absent: a pod without resources of its own stays so, and a container that the saved
 // resources do not have keeps the resources of its spec.
 func TestPodResources_RZ18_Absent(t *testing.T) {
-	own := requirements("3Gi", "")
-	got, differed := PodResourcesOf(resizedPod(requirements("", ""), requirements("1Gi", ""), nil)).ApplyTo(resizedPod(requirements("", ""), requirements("1Gi", ""), &own))
+	own := memoryRequirements("3Gi", "")
+	got, differed := PodResourcesOf(resizedPod(memoryRequirements("", ""), memoryRequirements("1Gi", ""), nil)).ApplyTo(resizedPod(memoryRequirements("", ""), memoryRequirements("1Gi", ""), &own))
 	assert.True(t, differed)
 	assert.Nil(t, got.Spec.Resources)
 
-	saved := PodResources{Containers: map[string]v1.ResourceRequirements{"c": requirements("1Gi", "")}}
-	got, differed = saved.ApplyTo(resizedPod(requirements("7Gi", ""), requirements("2Gi", ""), nil))
+	saved := PodResources{Containers: map[string]v1.ResourceRequirements{"c": memoryRequirements("1Gi", "")}}
+	got, differed = saved.ApplyTo(resizedPod(memoryRequirements("7Gi", ""), memoryRequirements("2Gi", ""), nil))
 	assert.True(t, differed)
 	assert.Equal(t, "7Gi", got.Spec.InitContainers[0].Resources.Requests.Memory().String())
 	assert.Equal(t, "1Gi", got.Spec.Containers[0].Resources.Requests.Memory().String())
@@ -75,8 +75,8 @@ func TestPodResources_RZ18_Absent(t *testing.T) {
 
 // TestPodResources_JSON: the resources survive the checkpoint.
 func TestPodResources_JSON(t *testing.T) {
-	own := requirements("3Gi", "4Gi")
-	pod := resizedPod(requirements("1Gi", ""), requirements("1Gi", "2Gi"), &own)
+	own := memoryRequirements("3Gi", "4Gi")
+	pod := resizedPod(memoryRequirements("1Gi", ""), memoryRequirements("1Gi", "2Gi"), &own)
 	pod.Generation = 4
 	text, err := json.Marshal(PodResourcesOf(pod))
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func TestStories(t *testing.T) {
 			var b strings.Builder
 			for line := range strings.Lines(d.Input) {
 				fmt.Fprintln(&b, strings.TrimSpace(line))
-				for _, text := range s.command(strings.Fields(line)) {
+				for _, text := range s.runCommand(strings.Fields(line)) {
 					fmt.Fprintln(&b, "  "+text)
 				}
 			}
@@ -57,9 +57,9 @@ type story struct {
 // asked is a chain with one handler.
 var asked = NewChain(nil)
 
-func (s *story) now() time.Time { return began.Add(s.past) }
+func (s *story) currentTime() time.Time { return began.Add(s.past) }
 
-func (s *story) command(words []string) []string {
+func (s *story) runCommand(words []string) []string {
 	s.t.Helper()
 	if words[0] == "full" {
 		s.full = true
@@ -73,18 +73,18 @@ func (s *story) command(words []string) []string {
 		s.cpu = resource.MustParse(words[1])
 		return nil
 	case "stay":
-		pod, _, _ := s.pod(words[1:])
+		pod, _, _ := s.parsePod(words[1:])
 		s.table.SetStaying(pod)
 		return nil
 	case "end":
-		pod, in, _ := s.pod(words[1:])
-		s.table.startTermination(pod.UID, s.table.ensureRecord(pod.UID), Termination{Pod: pod, Until: s.now().Add(in)})
+		pod, in, _ := s.parsePod(words[1:])
+		s.table.startTermination(pod.UID, s.table.ensureRecord(pod.UID), Termination{Pod: pod, Until: s.currentTime().Add(in)})
 		return nil
 	case "arrive":
-		pod, _, limited := s.pod(words[1:])
-		return s.describe(settle(s.table, s.now(), s.table.Add(pod, !limited, s.now(), nil), s.ask))
+		pod, _, limited := s.parsePod(words[1:])
+		return s.describeEffects(answerAll(s.table, s.currentTime(), s.table.Add(pod, !limited, s.currentTime(), nil), s.answerEffect))
 	case "gone":
-		s.table.gone(types.UID(words[1]))
+		s.table.finishTerminationOf(types.UID(words[1]))
 	case "leave":
 		s.table.Remove(types.UID(words[1]))
 	case "recheck":
@@ -98,19 +98,19 @@ func (s *story) command(words []string) []string {
 	default:
 		s.t.Fatalf("unknown command %q", words[0])
 	}
-	return s.review()
+	return s.reviewTable()
 }
 
-// gone finishes the termination of a pod.
-func (t *Table) gone(uid types.UID) {
+// finishTerminationOf finishes the termination of a pod.
+func (t *Table) finishTerminationOf(uid types.UID) {
 	if r := t.records[uid]; r != nil {
 		t.finishTermination(uid, r)
 		t.dropIfEmpty(uid, r)
 	}
 }
 
-// settle answers all questions and returns the other effects.
-func settle(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) (others []Effect) {
+// answerAll answers all questions and returns the other effects.
+func answerAll(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) (others []Effect) {
 	for len(effects) > 0 {
 		e := effects[0]
 		effects = effects[1:]
@@ -123,15 +123,15 @@ func settle(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) 
 	return others
 }
 
-func (s *story) review() (lines []string) {
-	lines = s.describe(settle(s.table, s.now(), s.table.Review(s.now(), nil), s.ask))
+func (s *story) reviewTable() (lines []string) {
+	lines = s.describeEffects(answerAll(s.table, s.currentTime(), s.table.Review(s.currentTime(), nil), s.answerEffect))
 	if next, timed := s.table.NextLimit(); timed {
 		lines = append(lines, "next at "+next.Sub(began).String())
 	}
 	return lines
 }
 
-func (s *story) describe(effects []Effect) (lines []string) {
+func (s *story) describeEffects(effects []Effect) (lines []string) {
 	for _, e := range effects {
 		text := string(e.UID) + " " + map[EffectKind]string{Admit: "is admitted", Wait: "waits", Reject: "is rejected"}[e.Kind]
 		if len(e.Blockers) > 0 {
@@ -151,8 +151,8 @@ func (s *story) describe(effects []Effect) (lines []string) {
 	return lines
 }
 
-// pod parses a pod and its claims.
-func (s *story) pod(words []string) (pod Pod, in time.Duration, limited bool) {
+// parsePod parses a pod and its claims.
+func (s *story) parsePod(words []string) (pod Pod, in time.Duration, limited bool) {
 	s.t.Helper()
 	p := &v1.Pod{}
 	p.UID, p.Namespace, p.Name = types.UID(words[0]), "ns", words[0]
@@ -164,7 +164,7 @@ func (s *story) pod(words []string) (pod Pod, in time.Duration, limited bool) {
 		case "cpu":
 			c.Resources.Requests["cpu"] = resource.MustParse(value)
 		case "port":
-			c.Ports = append(c.Ports, v1.ContainerPort{HostPort: int32(s.number(value))})
+			c.Ports = append(c.Ports, v1.ContainerPort{HostPort: int32(s.parseNumber(value))})
 		case "in":
 			d, err := time.ParseDuration(value)
 			if err != nil {
@@ -172,7 +172,7 @@ func (s *story) pod(words []string) (pod Pod, in time.Duration, limited bool) {
 			}
 			in = d
 		case "prio":
-			n := int32(s.number(value))
+			n := int32(s.parseNumber(value))
 			p.Spec.Priority = &n
 		case "limited":
 			limited = true
@@ -183,7 +183,7 @@ func (s *story) pod(words []string) (pod Pod, in time.Duration, limited bool) {
 	return asked.Pod(p, "", false), in, limited
 }
 
-func (s *story) number(text string) int64 {
+func (s *story) parseNumber(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		s.t.Fatal(err)
@@ -191,8 +191,8 @@ func (s *story) number(text string) int64 {
 	return n
 }
 
-// ask answers as a handler that checks host ports and cpu.
-func (s *story) ask(e Effect) Answer {
+// answerEffect answers as a handler that checks host ports and cpu.
+func (s *story) answerEffect(e Effect) Answer {
 	for _, sums := range []Sums{e.Snapshot.Staying, e.Snapshot.Terminating} {
 		for _, key := range e.Pod.Claims.Keys {
 			var by types.UID

@@ -28,9 +28,9 @@ func TestObserve(t *testing.T) {
 			fmt.Fprintln(&b, strings.Join(words, " "))
 			switch words[0] {
 			case "pod":
-				fmt.Fprintln(&b, " ", updated(t, table, words[1:], now))
+				fmt.Fprintln(&b, " ", describeUpdate(t, table, words[1:], now))
 			case "after":
-				now = now.Add(duration(t, words[1]))
+				now = now.Add(parseDuration(t, words[1]))
 			case "forget":
 				table.ForgetIncarnation(types.UID(words[1]))
 			default:
@@ -41,10 +41,10 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// updated returns the result of Observe as text.
-func updated(t *testing.T, table *Table, words []string, now time.Time) string {
+// describeUpdate returns the result of Observe as text.
+func describeUpdate(t *testing.T, table *Table, words []string, now time.Time) string {
 	uid := types.UID(words[0])
-	one, progress := table.Observe(uid, observed(t, words[1:]), now, func(from ClaimsFrom) Pod {
+	one, progress := table.Observe(uid, parseObserved(t, words[1:]), now, func(from ClaimsFrom) Pod {
 		return Pod{UID: uid, Pod: &v1.Pod{}, Source: []string{"node", "worker", "runtime"}[from]}
 	})
 	_, previous := table.State(uid)
@@ -58,7 +58,7 @@ func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 	return fmt.Sprintf("terminating: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Pod.Source)
 }
 
-func observed(t *testing.T, words []string) (o Observed) {
+func parseObserved(t *testing.T, words []string) (o Observed) {
 	o.Grace = 30 * time.Second
 	flags := map[string]*bool{
 		"started": &o.Started, "requested": &o.TerminationRequested, "terminated": &o.Terminated,
@@ -72,9 +72,9 @@ func observed(t *testing.T, words []string) (o Observed) {
 			require.NoError(t, err)
 			o.HasWorker = true
 		case "grace":
-			o.Grace = duration(t, value)
+			o.Grace = parseDuration(t, value)
 		case "alone":
-			o.OrphanGraceEnd = began.Add(duration(t, value))
+			o.OrphanGraceEnd = began.Add(parseDuration(t, value))
 		case "runtime-only":
 		default:
 			require.Contains(t, flags, name)
@@ -85,7 +85,7 @@ func observed(t *testing.T, words []string) (o Observed) {
 	return o
 }
 
-func duration(t *testing.T, text string) time.Duration {
+func parseDuration(t *testing.T, text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	require.NoError(t, err)
 	return d

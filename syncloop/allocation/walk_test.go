@@ -18,9 +18,9 @@ import (
 
 var walkDepth = flag.Int("allocation.depth", 0, "steps of the exhaustive walk; 0: as many as PODKEEL_LONG says")
 
-// inputs returns all inputs of a table with two pods. The node has two cpus. A rule checks
+// walkInputs returns all inputs of a table with two pods. The node has two cpus. A rule checks
 // them, and a handler is asked.
-func inputs() []string {
+func walkInputs() []string {
 	var list []string
 	for _, uid := range []string{"a", "b"} {
 		for _, s := range []string{
@@ -65,8 +65,8 @@ func init() {
 	}
 }
 
-// run applies one input to the table and checks all invariants.
-func (w *walker) run(line string) error {
+// applyInput applies one input to the table and checks all invariants.
+func (w *walker) applyInput(line string) error {
 	words := strings.Fields(line)
 	t, uid := w.table, types.UID("")
 	if len(words) > 1 {
@@ -102,7 +102,7 @@ func (w *walker) run(line string) error {
 	case "orphan":
 		observe(Observed{Seen: true, Grace: 30 * time.Second})
 	case "answer":
-		return w.answer(words[1])
+		return w.answerLast(words[1])
 	case "recheck":
 		t.Recheck()
 	case "review":
@@ -110,11 +110,11 @@ func (w *walker) run(line string) error {
 	case "later":
 		w.now = w.now.Add(time.Minute)
 	}
-	return w.took(effects)
+	return w.storeEffects(effects)
 }
 
-// answer answers the last Ask.
-func (w *walker) answer(what string) error {
+// answerLast answers the last Ask.
+func (w *walker) answerLast(what string) error {
 	if w.ask.Kind != Ask {
 		return nil
 	}
@@ -122,13 +122,13 @@ func (w *walker) answer(what string) error {
 	a := map[string]Answer{"yes": {Admit: true}, "no": {Reason: "No"}, "pending": {Reason: "Pending", Pending: true}, "fault": {Fault: true}}[what]
 	outdated := w.table.open == nil || w.table.open.id != id || w.table.revision != revision
 	if what == "old" {
-		before := w.print()
+		before := w.formatState()
 		if effects := w.table.Answer(id-1, revision, Answer{Admit: true}, w.now, nil); w.table.open != nil && w.table.open.id == id && len(effects) > 0 {
 			return fmt.Errorf("an answer to a question that is not open has an effect: %v", effects)
-		} else if err := w.took(effects); err != nil {
+		} else if err := w.storeEffects(effects); err != nil {
 			return err
 		}
-		if !outdated && w.print() != before {
+		if !outdated && w.formatState() != before {
 			return fmt.Errorf("an answer to a question that is not open counts")
 		}
 		return nil
@@ -141,11 +141,11 @@ func (w *walker) answer(what string) error {
 			}
 		}
 	}
-	return w.took(effects)
+	return w.storeEffects(effects)
 }
 
-// took stores the effects and checks all invariants.
-func (w *walker) took(effects []Effect) error {
+// storeEffects stores the effects and checks all invariants.
+func (w *walker) storeEffects(effects []Effect) error {
 	t := w.table
 	w.effects = append(w.effects, effects...)
 	for i, e := range effects {
@@ -157,23 +157,23 @@ func (w *walker) took(effects []Effect) error {
 			if e.ID <= w.asks || e.Revision != t.revision {
 				return fmt.Errorf("question %d about revision %d", e.ID, e.Revision)
 			}
-			if err := w.beside(e); err != nil {
+			if err := w.checkSnapshot(e); err != nil {
 				return err
 			}
 			w.ask, w.asks = e, e.ID
 		case newest != map[EffectKind]State{Admit: Admitted, Wait: Waiting, Reject: Rejected, Postpone: Unknown}[e.Kind]:
 			return fmt.Errorf("%s of %s, which is %s", e.Kind, e.UID, newest)
 		case e.Kind == Admit:
-			if err := w.fits(e.UID); err != nil {
+			if err := w.checkFit(e.UID); err != nil {
 				return err
 			}
 		}
 	}
-	return w.check()
+	return w.checkInvariants()
 }
 
-// beside checks that the pods of a question are the admitted pods and the waiting pods before the pod.
-func (w *walker) beside(e Effect) error {
+// checkSnapshot checks that the pods of a question are the admitted pods and the waiting pods before the pod.
+func (w *walker) checkSnapshot(e Effect) error {
 	if w.table.open.step == OnEmptyNode {
 		return nil
 	}
@@ -195,8 +195,8 @@ func (w *walker) beside(e Effect) error {
 	return nil
 }
 
-// fits checks that the node has the cpus of an admitted pod.
-func (w *walker) fits(uid types.UID) error {
+// checkFit checks that the node has the cpus of an admitted pod.
+func (w *walker) checkFit(uid types.UID) error {
 	pod, _ := w.table.StayingPod(uid)
 	used := pod.Claims.Quantities["cpu"].DeepCopy()
 	for other, r := range w.table.records {
@@ -216,8 +216,8 @@ func (w *walker) fits(uid types.UID) error {
 	return nil
 }
 
-// check checks the invariants of a table.
-func (w *walker) check() error {
+// checkInvariants checks the invariants of a table.
+func (w *walker) checkInvariants() error {
 	t := w.table
 	limited := 0
 	for uid, r := range t.records {
@@ -263,8 +263,8 @@ func (w *walker) check() error {
 	return nil
 }
 
-// print returns all state of the table that affects later steps.
-func (w *walker) print() string {
+// formatState returns all state of the table that affects later steps.
+func (w *walker) formatState() string {
 	var b strings.Builder
 	t := w.table
 	fmt.Fprint(&b, t.changed, t.recheckAll, w.now.Sub(began), t.review != nil)
@@ -312,7 +312,7 @@ func TestWalk(t *testing.T) {
 	default:
 		depth = longtest.Count(4, 6)
 	}
-	all := inputs()
+	all := walkInputs()
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for _, full := range []bool{false, true} {
 		seen := map[string]struct{}{}
@@ -327,20 +327,20 @@ func TestWalk(t *testing.T) {
 					path := append(path[:len(path):len(path)], uint8(i))
 					w := newWalker(full)
 					for _, i := range path[:len(path)-1] {
-						_ = w.run(all[i])
+						_ = w.applyInput(all[i])
 					}
 					steps++
-					if err := w.run(line); err != nil {
-						t.Fatalf("%v\n%s", err, way(all, path))
+					if err := w.applyInput(line); err != nil {
+						t.Fatalf("%v\n%s", err, formatPath(all, path))
 					}
-					print := w.print()
+					print := w.formatState()
 					if _, old := seen[print]; old {
 						continue
 					}
 					seen[print] = struct{}{}
 					next = append(next, path)
-					if err := w.rest(); err != nil {
-						t.Fatalf("%v\n%s\nand rest", err, way(all, path))
+					if err := w.runUntilEmpty(); err != nil {
+						t.Fatalf("%v\n%s\nand rest", err, formatPath(all, path))
 					}
 				}
 			}
@@ -350,14 +350,14 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// rest answers all questions and then removes all pods. The rules admit no pod that has to wait because of
+// runUntilEmpty answers all questions and then removes all pods. The rules admit no pod that has to wait because of
 // them. After a recheck, if the handler admits all pods, no pod waits that the rules admit.
-func (w *walker) rest() error {
+func (w *walker) runUntilEmpty() error {
 	for _, recheck := range []bool{false, true} {
 		if recheck {
 			w.table.Recheck()
 		}
-		if err := w.settle(); err != nil {
+		if err := w.answerWithYes(); err != nil {
 			return err
 		}
 		if w.table.NeedsReview() || len(w.table.arrivals) > 0 {
@@ -371,11 +371,11 @@ func (w *walker) rest() error {
 		}
 	}
 	for _, line := range []string{"leave a", "leave b", "pardon a", "pardon b", "gone a", "gone b"} {
-		if err := w.run(line); err != nil {
+		if err := w.applyInput(line); err != nil {
 			return err
 		}
 	}
-	if err := w.settle(); err != nil {
+	if err := w.answerWithYes(); err != nil {
 		return err
 	}
 	if w.table.Len() != 0 || len(w.table.waiting) != 0 || w.table.open != nil || w.table.staying.len()+w.table.terminating.len() != 0 {
@@ -384,24 +384,24 @@ func (w *walker) rest() error {
 	return nil
 }
 
-// settle reviews and answers all questions with yes.
-func (w *walker) settle() error {
+// answerWithYes reviews the table and answers all questions with yes.
+func (w *walker) answerWithYes() error {
 	for range 100 {
-		if err := w.run("review"); err != nil {
+		if err := w.applyInput("review"); err != nil {
 			return err
 		}
 		if w.table.open == nil {
 			return nil
 		}
-		if err := w.run("answer yes"); err != nil {
+		if err := w.applyInput("answer yes"); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("the questions do not end")
 }
 
-// way returns a path as the text of a story.
-func way(all []string, path []uint8) string {
+// formatPath returns a path as the text of a story.
+func formatPath(all []string, path []uint8) string {
 	var lines []string
 	for _, i := range path {
 		lines = append(lines, all[i])

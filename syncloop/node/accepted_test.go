@@ -19,9 +19,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// tight is a pod that a node can run and an API server rejects.
-func tight(name string) *v1.Pod {
-	p := pod(name, "serve")
+// podRejectedByServer returns a pod that a node can run and an API server rejects.
+func podRejectedByServer(name string) *v1.Pod {
+	p := newPod(name, "serve")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(5))
 	p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 6}}}
 	return p
@@ -35,25 +35,25 @@ func TestNode_RuleOfANewVersion(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		n, err := node.New(node.Config{Runtime: machine, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
-		require.NoError(t, n.Scheduling().Fits(tight("web")))
-		require.NoError(t, n.Apply(tight("web")), "before the node is ready it cannot know")
+		require.NoError(t, n.Scheduling().Fits(podRejectedByServer("web")))
+		require.NoError(t, n.Apply(podRejectedByServer("web")), "before the node is ready it cannot know")
 		assert.Equal(t, 1, strings.Count(log.String(), "accepting a pod that a new validation rule rejects"))
 		assert.Contains(t, log.String(), "spec.containers[0].lifecycle.preStop.sleep.seconds: 6: expected at most terminationGracePeriodSeconds, 5")
-		r := start(t, n)
+		r := runNode(t, n)
 		<-n.Ready()
 		synctest.Wait()
-		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
 
-		changed := tight("web")
+		changed := podRejectedByServer("web")
 		changed.Labels = map[string]string{"a": "b"}
 		assert.NoError(t, n.Apply(changed), "the node knows it")
-		err = n.Apply(tight("new"))
+		err = n.Apply(podRejectedByServer("new"))
 		assert.ErrorIs(t, err, source.ErrInvalid)
 		assert.ErrorContains(t, err, "preStop.sleep.seconds")
-		assert.Equal(t, []string{"Invalid FailedValidation spec.containers[0].lifecycle.preStop.sleep.seconds"}, told(n.Scheduling().Fits(tight("new"))))
+		assert.Equal(t, []string{"Invalid FailedValidation spec.containers[0].lifecycle.preStop.sleep.seconds"}, reasonLines(n.Scheduling().Fits(podRejectedByServer("new"))))
 		synctest.Wait()
-		assert.Equal(t, []string{"web/c"}, names(machine))
-		require.NoError(t, r.stop())
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
+		require.NoError(t, r.stopNode())
 	})
 }
 
@@ -64,19 +64,19 @@ func TestNode_MirrorPod(t *testing.T) {
 		var log bytes.Buffer
 		n, err := node.New(node.Config{Runtime: memory.New(memory.Config{}), Log: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
-		mirror := pod("mirror", "serve")
+		mirror := newPod("mirror", "serve")
 		mirror.Annotations = map[string]string{podmanager.ConfigMirrorAnnotation: "hash"}
 		const sentence = "it marks the mirror pod of a static pod at an API server, which does not run"
-		require.NoError(t, n.Replace([]*v1.Pod{pod("web", "serve"), mirror}))
+		require.NoError(t, n.Replace([]*v1.Pod{newPod("web", "serve"), mirror}))
 		assert.Contains(t, log.String(), sentence)
-		r := start(t, n)
+		r := runNode(t, n)
 		<-n.Ready()
 		other := mirror.DeepCopy()
 		other.Name, other.UID = "other", "other"
 		err = n.Apply(other)
 		assert.ErrorIs(t, err, source.ErrInvalid)
 		assert.ErrorContains(t, err, `metadata.annotations[kubernetes.io/config.mirror]: "hash": expected none, since `+sentence)
-		require.NoError(t, r.stop())
+		require.NoError(t, r.stopNode())
 	})
 }
 
@@ -86,9 +86,9 @@ func TestNode_EveryFaultAtOnce(t *testing.T) {
 	n := newNode(t)
 	assert.Equal(t, []string{
 		"Invalid FailedValidation metadata.name", "Invalid FailedValidation spec.containers",
-	}, told(n.Scheduling().Fits(&v1.Pod{})))
+	}, reasonLines(n.Scheduling().Fits(&v1.Pod{})))
 	assert.EqualError(t, n.Apply(&v1.Pod{}), "node: source: invalid pod: default/: metadata.name: missing: expected a name\nspec.containers: missing: expected at least one container")
-	p := pod("web", "serve")
+	p := newPod("web", "serve")
 	p.UID, p.Spec.Containers[0].Image, p.Spec.RestartPolicy = "", "", "Sometimes"
 	err := n.Apply(p)
 	assert.ErrorIs(t, err, source.ErrInvalid)
@@ -101,15 +101,15 @@ func TestNode_EveryFaultAtOnce(t *testing.T) {
 // and the runtime have it. A second Apply of the name updates the pod.
 func TestNode_AppliesAPodWithoutUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		p := pod("web", "serve")
+		n := runConfig(t, node.Config{})
+		p := newPod("web", "serve")
 		p.UID = ""
 		require.NoError(t, n.Scheduling().Fits(p))
 		require.NoError(t, n.Apply(p))
 		assert.Empty(t, p.UID, "Apply does not change the pod of its caller")
 		p.Labels = map[string]string{"version": "2"}
 		require.NoError(t, n.Apply(p))
-		other := pod("web", "serve")
+		other := newPod("web", "serve")
 		other.UID, other.Namespace = "", "other"
 		require.NoError(t, n.Apply(other))
 		synctest.Wait()
@@ -124,7 +124,7 @@ func TestNode_AppliesAPodWithoutUID(t *testing.T) {
 		synctest.Wait()
 		_, known = n.PodByName("default", "web")
 		assert.False(t, known)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 

@@ -41,8 +41,8 @@ func admissionNode(machine *memory.Runtime) node.Config {
 	}
 }
 
-// refused are pods that a node refuses, by the reason for it.
-func refused() map[string]func(*v1.Pod) {
+// refusedPods returns changes that make a pod refused, by the reason of the refusal.
+func refusedPods() map[string]func(*v1.Pod) {
 	return map[string]func(*v1.Pod){
 		"SchedulingGated":                    func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}} },
 		"PodOSSelectorNodeLabelDoesNotMatch": func(p *v1.Pod) { p.Labels = map[string]string{v1.LabelOSStable: "windows"} },
@@ -59,8 +59,8 @@ func refused() map[string]func(*v1.Pod) {
 	}
 }
 
-func tolerant(name string) *v1.Pod {
-	p := pod(name, "serve")
+func tolerantPod(name string) *v1.Pod {
+	p := newPod(name, "serve")
 	p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
 	return p
 }
@@ -68,12 +68,12 @@ func tolerant(name string) *v1.Pod {
 // TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason: a pod that is refused, for
 // whatever reason, has no worker and no container, and can be deleted.
 func TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
-	for reason, spoil := range refused() {
+	for reason, spoil := range refusedPods() {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				machine := memory.New(memory.Config{})
-				n := run(t, admissionNode(machine))
-				p := tolerant("web")
+				n := runConfig(t, admissionNode(machine))
+				p := tolerantPod("web")
 				spoil(p)
 				require.NoError(t, n.Apply(p))
 				time.Sleep(10 * time.Second)
@@ -87,10 +87,10 @@ func TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
 				n.Delete(p.UID)
 				time.Sleep(10 * time.Second)
 				assert.Empty(t, n.Pods())
-				require.NoError(t, n.Apply(tolerant("web")))
+				require.NoError(t, n.Apply(tolerantPod("web")))
 				time.Sleep(10 * time.Second)
-				assert.Equal(t, []string{"web/c"}, names(machine), "another pod of its name is another question")
-				require.NoError(t, n.stop())
+				assert.Equal(t, []string{"web/c"}, runningContainers(machine), "another pod of its name is another question")
+				require.NoError(t, n.stopNode())
 			})
 		})
 	}
@@ -102,10 +102,10 @@ func TestNode_AD12_SupplementalGroupsPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		without := struct{ runtime.Runtime }{machine} // It is no FeatureReporter.
-		n, api := joined(t, node.Config{Runtime: without, Name: "n1"})
-		p := pod("web", "serve")
+		n, api := runJoinedNode(t, node.Config{Runtime: without, Name: "n1"})
+		p := newPod("web", "serve")
 		p.Spec.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}
-		assert.Equal(t, []string{"UnsupportedField SupplementalGroupsPolicyNotSupported spec.securityContext.supplementalGroupsPolicy"}, told(n.Scheduling().Fits(p)))
+		assert.Equal(t, []string{"UnsupportedField SupplementalGroupsPolicyNotSupported spec.securityContext.supplementalGroupsPolicy"}, reasonLines(n.Scheduling().Fits(p)))
 		require.NoError(t, api.Apply(p))
 		time.Sleep(10 * time.Second)
 		got := statusOf(n, "web")
@@ -113,39 +113,39 @@ func TestNode_AD12_SupplementalGroupsPolicy(t *testing.T) {
 		assert.Equal(t, "SupplementalGroupsPolicyNotSupported", got.Reason)
 		assert.Equal(t, "Pod was rejected: SupplementalGroupsPolicy=Strict is not supported in this node", got.Message)
 		assert.Empty(t, machine.Snapshot())
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 
-		able, api := joined(t, node.Config{Runtime: machine, Name: "n1"})
+		able, api := runJoinedNode(t, node.Config{Runtime: machine, Name: "n1"})
 		require.NoError(t, api.Apply(p))
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, v1.PodRunning, statusOf(able, "web").Phase)
-		require.NoError(t, able.stop())
+		require.NoError(t, able.stopNode())
 	})
 }
 
 // TestNode_AD8_I42_NotRefusedAfterARestart: what ran under a former agent runs
 // on, though this node would not take it now.
 func TestNode_AD8_I42_NotRefusedAfterARestart(t *testing.T) {
-	for reason, spoil := range refused() {
+	for reason, spoil := range refusedPods() {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				machine := memory.New(memory.Config{})
-				p := tolerant("web")
-				first := run(t, node.Config{Runtime: machine})
+				p := tolerantPod("web")
+				first := runConfig(t, node.Config{Runtime: machine})
 				require.NoError(t, first.Apply(p))
 				time.Sleep(time.Second)
-				require.NoError(t, first.stop())
+				require.NoError(t, first.stopNode())
 				before := machine.Snapshot()
 				require.Len(t, before, 1)
 				spoil(p)
 				n, err := node.New(admissionNode(machine))
 				require.NoError(t, err)
 				require.NoError(t, n.Apply(p))
-				r := start(t, n)
+				r := runNode(t, n)
 				time.Sleep(10 * time.Second)
 				assert.NotEqual(t, v1.PodFailed, n.Pods()[0].Status.Phase)
-				assert.Equal(t, []string{"web/c"}, names(machine))
-				require.NoError(t, r.stop())
+				assert.Equal(t, []string{"web/c"}, runningContainers(machine))
+				require.NoError(t, r.stopNode())
 			})
 		})
 	}
@@ -156,27 +156,27 @@ func TestNode_AD8_I42_NotRefusedAfterARestart(t *testing.T) {
 func TestNode_AD8_I42_FinishedIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		job := pod("job", "sleep", "3")
+		job := newPod("job", "sleep", "3")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
-		first := run(t, node.Config{Runtime: machine})
+		first := runConfig(t, node.Config{Runtime: machine})
 		require.NoError(t, first.Apply(job))
-		require.NoError(t, first.Apply(pod("web", "serve")))
+		require.NoError(t, first.Apply(newPod("web", "serve")))
 		time.Sleep(10 * time.Second)
-		require.NoError(t, first.stop())
+		require.NoError(t, first.stopNode())
 
 		n, err := node.New(node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{MaxPods: 2}})
 		require.NoError(t, err)
-		for _, p := range []*v1.Pod{job, pod("web", "serve"), pod("new", "serve")} {
+		for _, p := range []*v1.Pod{job, newPod("web", "serve"), newPod("new", "serve")} {
 			require.NoError(t, n.Apply(p))
 		}
-		r := start(t, n)
+		r := runNode(t, n)
 		time.Sleep(10 * time.Second)
 		var phases []string
 		for _, p := range r.Pods() {
 			phases = append(phases, p.Name+" "+string(p.Status.Phase))
 		}
 		assert.ElementsMatch(t, []string{"job Succeeded", "web Running", "new Running"}, phases)
-		assert.ElementsMatch(t, []string{"web/c", "new/c"}, names(machine))
-		require.NoError(t, r.stop())
+		assert.ElementsMatch(t, []string{"web/c", "new/c"}, runningContainers(machine))
+		require.NoError(t, r.stopNode())
 	})
 }

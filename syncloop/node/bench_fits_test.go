@@ -14,11 +14,11 @@ import (
 func BenchmarkFits(b *testing.B) {
 	for _, count := range []int{0, 30, 110} {
 		b.Run(fmt.Sprint("pods=", count), func(b *testing.B) {
-			n, err := New(Config{Scheduling: SchedulingConfig{MaxPods: 2000, Capacity: requests("2000", "2000Gi")}})
+			n, err := New(Config{Scheduling: SchedulingConfig{MaxPods: 2000, Capacity: resourceRequests("2000", "2000Gi")}})
 			require.NoError(b, err)
 			pods := benchPods(count + 1)
 			for i, pod := range pods {
-				pod.Spec.Containers[0].Resources.Requests = requests("1", "1Gi")
+				pod.Spec.Containers[0].Resources.Requests = resourceRequests("1", "1Gi")
 				pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: int32(1000 + i)}}
 			}
 			require.NoError(b, n.Replace(pods[1:]))
@@ -33,6 +33,6 @@ func BenchmarkFits(b *testing.B) {
 	}
 }
 
-func requests(cpu, memory string) v1.ResourceList {
+func resourceRequests(cpu, memory string) v1.ResourceList {
 	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
 }

@@ -22,15 +22,15 @@ func BenchmarkApply(b *testing.B) {
 			pods := benchPods(count)
 			var single, taking, whole times
 			for b.Loop() {
-				whole.add(b, func(n *Node) { require.NoError(b, n.Replace(pods)) })
-				single.add(b, func(n *Node) { applyAll(b, n, pods, func() {}) })
-				taking.add(b, func(n *Node) { applyAll(b, n, pods, func() { n.sources.TakeAll(nil) }) })
+				whole.measureOnNewNode(b, func(n *Node) { require.NoError(b, n.Replace(pods)) })
+				single.measureOnNewNode(b, func(n *Node) { applyAll(b, n, pods, func() {}) })
+				taking.measureOnNewNode(b, func(n *Node) { applyAll(b, n, pods, func() { n.sources.TakeAll(nil) }) })
 			}
 			b.ReportMetric(single[0], "ms/apply-first")
-			b.ReportMetric(single.median(), "ms/apply")
-			b.ReportMetric(whole.median(), "ms/replace")
-			b.ReportMetric(single.median()/whole.median(), "ratio")
-			b.ReportMetric(taking.median()/whole.median(), "ratio-taking")
+			b.ReportMetric(single.medianTime(), "ms/apply")
+			b.ReportMetric(whole.medianTime(), "ms/replace")
+			b.ReportMetric(single.medianTime()/whole.medianTime(), "ratio")
+			b.ReportMetric(taking.medianTime()/whole.medianTime(), "ratio-taking")
 		})
 	}
 }
@@ -48,10 +48,10 @@ func benchPods(count int) []*v1.Pod {
 // times are milliseconds.
 type times []float64
 
-func (t times) median() float64 { return slices.Sorted(slices.Values(t))[len(t)/2] }
+func (t times) medianTime() float64 { return slices.Sorted(slices.Values(t))[len(t)/2] }
 
-// add notes how long f takes on a new node.
-func (t *times) add(b *testing.B, f func(*Node)) {
+// measureOnNewNode adds the time that f takes on a new node.
+func (t *times) measureOnNewNode(b *testing.B, f func(*Node)) {
 	n, err := New(Config{})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())

@@ -54,7 +54,7 @@ func (shells) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecRe
 }
 
 func probeResult(name, command string) *v1.Pod {
-	p := pod(name, "serve")
+	p := newPod(name, "serve")
 	run := v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{command}}}
 	p.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: run, PeriodSeconds: 1, TimeoutSeconds: 5}
 	return p
@@ -65,12 +65,12 @@ func probeResult(name, command string) *v1.Pod {
 func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volumes := inmemory.New(inmemory.Config{})
-		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
+		r := runConfig(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
 		require.NoError(t, r.Apply(probeResult("cling", "cling")))
 		require.NoError(t, r.Apply(probeResult("hang", "hang")))
 		time.Sleep(3 * time.Second)
 		begun := time.Now()
-		err := r.stop()
+		err := r.stopNode()
 		require.ErrorIs(t, err, prober.ErrNotDrained)
 		assert.EqualError(t, err, "prober: checks ignore that their context has ended: Readiness probe of container c of default/cling")
 		assert.Equal(t, 10*time.Second, time.Since(begun))
@@ -84,17 +84,17 @@ func TestNode_F96_Commands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heard := &warnings{}
 		volumes := inmemory.New(inmemory.Config{})
-		r := run(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Recorder: heard})
+		r := runConfig(t, node.Config{Runtime: shells{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Recorder: heard})
 		for _, command := range []string{"well", "print", "hang", "cling", "panic"} {
 			assert.NoError(t, r.Apply(probeResult(command, command)))
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, map[string]bool{"well": true, "print": false, "hang": false, "cling": false, "panic": false}, ready(r))
+		assert.Equal(t, map[string]bool{"well": true, "print": false, "hang": false, "cling": false, "panic": false}, readyPods(r))
 		for _, p := range r.Pods() {
 			assert.Zero(t, p.Status.ContainerStatuses[0].RestartCount, p.Name)
 		}
-		told := heard.all()
+		told := heard.allWarnings()
 		assert.Equal(t, "Unhealthy: Readiness probe of container c failed: no answer within 5s", told["hang"])
 		assert.Equal(t, "Unhealthy: Readiness probe of container c could not be made: exec: Runtime.Exec panicked: the runtime has a bug", told["panic"])
 		assert.LessOrEqual(t, len(told["print"]), 1100)
@@ -104,9 +104,9 @@ func TestNode_F96_Commands(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, map[string]bool{"well": true}, ready(r), "they can be removed")
+		assert.Equal(t, map[string]bool{"well": true}, readyPods(r), "they can be removed")
 		time.Sleep(5 * time.Minute) // What clings is killed at last.
-		assert.NoError(t, r.stop())
+		assert.NoError(t, r.stopNode())
 	})
 }
 
@@ -133,13 +133,13 @@ func (w *warnings) Eventf(object k8sruntime.Object, kind, reason, format string,
 	w.Event(object, kind, reason, fmt.Sprintf(format, args...))
 }
 
-func (w *warnings) all() map[string]string {
+func (w *warnings) allWarnings() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.told)
 }
 
-func ready(r *runningParts) map[string]bool {
+func readyPods(r *runningParts) map[string]bool {
 	all := map[string]bool{}
 	for _, p := range r.Pods() {
 		all[p.Name] = p.Status.ContainerStatuses[0].Ready
@@ -167,7 +167,7 @@ func (l *learning) Features() runtime.Features {
 func TestNode_AsksForFeaturesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &learning{Runtime: memory.New(memory.Config{})}
-		n := run(t, node.Config{Runtime: rt})
+		n := runConfig(t, node.Config{Runtime: rt})
 		require.NoError(t, n.Apply(probeResult("early", "true")))
 		time.Sleep(3 * time.Second)
 		assert.Equal(t, "UnsupportedField", statusOf(n, "early").Reason)
@@ -177,6 +177,6 @@ func TestNode_AsksForFeaturesAgain(t *testing.T) {
 		late := statusOf(n, "late")
 		require.Len(t, late.ContainerStatuses, 1)
 		assert.True(t, late.ContainerStatuses[0].Ready, "%+v", late)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }

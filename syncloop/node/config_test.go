@@ -36,16 +36,16 @@ func (silent) Run(ctx context.Context, _ source.Sink) error {
 // runtime was listed.
 func TestNode_NotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
+		n := runConfig(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.EqualError(t, n.Health().Waiting, "node: not every source has delivered its pods")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		machine.SetStatus(runtime.RuntimeStatus{RuntimeMessage: "it is down"})
-		n := run(t, node.Config{Runtime: machine})
+		n := runConfig(t, node.Config{Runtime: machine})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.ErrorContains(t, n.Health().Waiting, "node: the runtime cannot be listed")
@@ -55,7 +55,7 @@ func TestNode_NotReady(t *testing.T) {
 		<-n.Ready()
 		assert.NoError(t, n.Health().Waiting)
 		assert.Equal(t, "ready", n.Health().String())
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -66,7 +66,7 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 		var phases []string
 		var forgotten []types.UID
 		var syncs, jittered atomic.Int32
-		n := run(t, node.Config{
+		n := runConfig(t, node.Config{
 			Sync: node.SyncConfig{Resync: 7 * time.Second},
 			Scheduling: node.SchedulingConfig{MaxPods: 2, Admit: []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(a syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 				return syncloop.PodAdmitResult{Admit: a.Pod.Name != "unloved", Reason: "Unloved"}
@@ -87,10 +87,10 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 				Synced: func(podworkers.Synced) { syncs.Add(1) },
 			}},
 		})
-		web := pod("web", "serve")
+		web := newPod("web", "serve")
 		web.Spec.ActiveDeadlineSeconds = new(int64(3600)) // It is never stable, because its age is checked.
 		require.NoError(t, n.Apply(web))
-		require.NoError(t, n.Apply(pod("unloved", "serve")))
+		require.NoError(t, n.Apply(newPod("unloved", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "Unloved", n.Pods()[1].Status.Reason)
@@ -114,7 +114,7 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 		assert.Equal(t, []string{"web 1 terminating", "web 1 terminated", "web 1 finished"}, phases)
 		assert.Equal(t, []types.UID{"web"}, forgotten)
 		assert.Empty(t, n.Pods())
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -129,23 +129,23 @@ func TestNode_BoundsAndPeriods(t *testing.T) {
 			}
 		}}})
 		silentRuntime := struct{ runtime.Runtime }{machine} // It has no power to tell of events.
-		n := run(t, node.Config{Runtime: silentRuntime, Sync: node.SyncConfig{MaxSyncs: 1, Relist: 5 * time.Second}})
+		n := runConfig(t, node.Config{Runtime: silentRuntime, Sync: node.SyncConfig{MaxSyncs: 1, Relist: 5 * time.Second}})
 		for _, name := range []string{"a", "b"} {
-			p := pod(name, "serve")
+			p := newPod(name, "serve")
 			p.Annotations = map[string]string{memory.AnnotationPrefix + "c": "start-delay=10s"}
 			require.NoError(t, n.Apply(p))
 		}
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
-		assert.Len(t, names(machine), 1, "the other waits for its turn")
+		assert.Len(t, runningContainers(machine), 1, "the other waits for its turn")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		assert.Len(t, names(machine), 2)
+		assert.Len(t, runningContainers(machine), 2)
 		before := lists.Load()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.InDelta(t, 12, lists.Load()-before, 1)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -153,19 +153,19 @@ func TestNode_BoundsAndPeriods(t *testing.T) {
 func TestNode_SetADeletedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Len(t, names(machine), 1)
-		deleted := pod("web", "serve")
+		require.Len(t, runningContainers(machine), 1)
+		deleted := newPod("web", "serve")
 		deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 		require.NoError(t, n.Apply(deleted))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		assert.Len(t, n.Pods(), 1, "it is shown until it is dropped")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -173,17 +173,17 @@ func TestNode_SetADeletedPod(t *testing.T) {
 func TestNode_I11_OneNameOnePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, files := memory.New(memory.Config{}), source.NewHandle()
-		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		twin := pod("web", "serve")
+		twin := newPod("web", "serve")
 		twin.UID = "twin"
 		require.NoError(t, files.Apply(twin))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"web/c"}, names(machine))
-		require.NoError(t, n.stop())
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -199,13 +199,13 @@ func TestNode_ConfigOfImagesAndNames(t *testing.T) {
 				searches.Store(req.DNS.Searches)
 			}
 		}}})
-		n := run(t, node.Config{
+		n := runConfig(t, node.Config{
 			Runtime:    pulls{machine, &pulling, &most},
 			Containers: node.ContainersConfig{DNS: podsync.Resolver{ClusterDNS: []string{"192.0.2.53"}, ClusterDomain: "cluster.local"}},
 			Images:     node.ImagesConfig{MaxPulls: 3, MaxPullsPerRegistry: 2},
 		})
 		for i := range 10 {
-			p := pod(fmt.Sprint("p", i), "serve")
+			p := newPod(fmt.Sprint("p", i), "serve")
 			p.Spec.Containers[0].Image = fmt.Sprintf("example.com/%d:1", i)
 			require.NoError(t, n.Apply(p))
 		}
@@ -213,7 +213,7 @@ func TestNode_ConfigOfImagesAndNames(t *testing.T) {
 		assert.Equal(t, int32(2), most.Load())
 		assert.Equal(t, []string{"192.0.2.53"}, servers.Load())
 		assert.Equal(t, []string{"default.svc.cluster.local", "svc.cluster.local", "cluster.local"}, searches.Load())
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 

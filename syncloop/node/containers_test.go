@@ -125,8 +125,8 @@ func TestExecStream_WithoutStreams(t *testing.T) {
 // TestNamesakes: of two pods of a name the desired one is used, while the earlier one still terminates.
 func TestNamesakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		first, second := pod("first"), pod("second")
+		n := runConfig(t, node.Config{})
+		first, second := newPod("first"), newPod("second")
 		first.Name, second.Name = "web", "web"
 		first.Annotations = map[string]string{memory.AnnotationPrefix + "c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(first))
@@ -142,7 +142,7 @@ func TestNamesakes(t *testing.T) {
 		assert.True(t, ok, "it still ends")
 		e, _ = n.ExplainByName("default", "web")
 		assert.Equal(t, types.UID("second"), e.UID)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -152,8 +152,8 @@ func TestNamesakes_Rejected(t *testing.T) {
 	for want, static := range map[v1.PodPhase]string{v1.PodFailed: "runs", v1.PodPending: "late"} {
 		synctest.Test(t, func(t *testing.T) {
 			files := source.NewHandle()
-			n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"other": files}}})
-			runs, late := pod("runs"), pod("late")
+			n := runConfig(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"other": files}}})
+			runs, late := newPod("runs"), newPod("late")
 			runs.Name, late.Name = "web", "web"
 			for _, p := range []*v1.Pod{runs, late} {
 				if string(p.UID) == static {
@@ -170,7 +170,7 @@ func TestNamesakes_Rejected(t *testing.T) {
 			assert.Equal(t, types.UID("runs"), e.UID)
 			found, _ := n.PodByName("default", "web")
 			assert.Equal(t, types.UID("runs"), found.UID)
-			require.NoError(t, n.stop())
+			require.NoError(t, n.stopNode())
 		})
 	}
 }
@@ -185,7 +185,7 @@ func TestPodContainerID_NeverOfANamesake(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- n.Run(ctx) }()
-		old := pod("web", "serve")
+		old := newPod("web", "serve")
 		old.UID = "old"
 		old.Annotations = map[string]string{memory.AnnotationPrefix + "c": "ignore-term"}
 		require.NoError(t, n.Apply(old))
@@ -195,7 +195,7 @@ func TestPodContainerID_NeverOfANamesake(t *testing.T) {
 		sandbox, err := n.Containers().PodSandboxID(ctx, "old")
 		require.NoError(t, err)
 		n.Delete("old")
-		successor := pod("web", "serve")
+		successor := newPod("web", "serve")
 		successor.UID = "new"
 		successor.Annotations = map[string]string{memory.AnnotationPrefix + "c": "fail=image"}
 		require.NoError(t, n.Apply(successor))

@@ -17,31 +17,31 @@ import (
 func TestNode_Hurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine})
+		n := runConfig(t, node.Config{Runtime: machine})
 		require.ErrorIs(t, newNode(t).Drain(t.Context(), node.DrainOptions{GraceSeconds: new(int64(1))}), node.ErrNotRunning)
-		deaf := pod("deaf", "serve")
+		deaf := newPod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(600))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(deaf))
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		drained := make(chan error, 1)
 		go func() { drained <- n.Drain(t.Context(), node.DrainOptions{}) }()
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, []string{"deaf/c"}, names(machine))
+		assert.Equal(t, []string{"deaf/c"}, runningContainers(machine))
 
 		begun := time.Now()
 		bounded, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		require.NoError(t, n.Drain(bounded, node.DrainOptions{GraceSeconds: new(int64(1))}))
 		assert.LessOrEqual(t, time.Since(begun), 3*time.Second)
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		require.NoError(t, <-drained, "who waited for the long grace waits no longer")
 
-		require.NoError(t, n.Apply(pod("late", "serve")))
+		require.NoError(t, n.Apply(newPod("late", "serve")))
 		time.Sleep(time.Minute)
-		assert.Empty(t, names(machine))
-		require.NoError(t, n.stop())
+		assert.Empty(t, runningContainers(machine))
+		require.NoError(t, n.stopNode())
 	})
 }
 

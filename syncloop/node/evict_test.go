@@ -40,15 +40,15 @@ func (e *ends) Event(o k8sruntime.Object, kind, reason, message string) {
 	e.said = append(e.said, fmt.Sprint(o.(*v1.Pod).Name, " ", kind, " ", reason, ": ", message))
 }
 
-func (e *ends) all() []string {
+func (e *ends) allEnds() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.said)
 }
 
-// deaf is a pod that uses its grace up.
-func deaf(name string) *v1.Pod {
-	p := pod(name, "serve")
+// podIgnoringTerm returns a pod that runs until the end of its grace period when it is stopped.
+func podIgnoringTerm(name string) *v1.Pod {
+	p := newPod(name, "serve")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(20))
 	p.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 	return p
@@ -57,8 +57,8 @@ func deaf(name string) *v1.Pod {
 func TestNode_EV4_P22_Evict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, machine := &ends{}, memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine, Recorder: events})
-		require.NoError(t, n.Apply(deaf("web")))
+		n := runConfig(t, node.Config{Runtime: machine, Recorder: events})
+		require.NoError(t, n.Apply(podIgnoringTerm("web")))
 		time.Sleep(time.Second)
 		begun := time.Now()
 		first, err := n.Evict("web", node.Eviction{Message: "low on memory"})
@@ -77,14 +77,14 @@ func TestNode_EV4_P22_Evict(t *testing.T) {
 		require.GreaterOrEqual(t, i, 0)
 		assert.Equal(t, "True TerminationByKubelet low on memory",
 			fmt.Sprint(status.Conditions[i].Status, " ", status.Conditions[i].Reason, " ", status.Conditions[i].Message))
-		assert.Equal(t, []string{"web Warning Evicted: low on memory"}, events.all(), "it is said once")
+		assert.Equal(t, []string{"web Warning Evicted: low on memory"}, events.allEnds(), "it is said once")
 
 		third, err := n.Evict("web", node.Eviction{})
 		require.NoError(t, err)
 		assert.NoError(t, third.Wait(t.Context()), "nothing of it runs")
-		assert.Len(t, events.all(), 1)
-		assert.Empty(t, names(machine))
-		require.NoError(t, n.stop())
+		assert.Len(t, events.allEnds(), 1)
+		assert.Empty(t, runningContainers(machine))
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -92,13 +92,13 @@ func TestNode_EV4_P22_Evict(t *testing.T) {
 func TestNode_Evict_Spared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := source.NewHandle()
-		require.NoError(t, files.Apply(pod("static", "serve")))
-		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}, Scheduling: node.SchedulingConfig{MaxPods: 2}})
-		critical := pod("critical", "serve")
+		require.NoError(t, files.Apply(newPod("static", "serve")))
+		n := runConfig(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}, Scheduling: node.SchedulingConfig{MaxPods: 2}})
+		critical := newPod("critical", "serve")
 		critical.Spec.Priority = new(int32(2_000_000_000))
 		require.NoError(t, n.Apply(critical))
 		time.Sleep(time.Second)
-		require.NoError(t, n.Apply(pod("refused", "serve")))
+		require.NoError(t, n.Apply(newPod("refused", "serve")))
 		time.Sleep(time.Second)
 		for _, uid := range []types.UID{"static", "critical"} {
 			_, err := n.Evict(uid, node.Eviction{})
@@ -111,7 +111,7 @@ func TestNode_Evict_Spared(t *testing.T) {
 		done, err := n.Evict("static", node.Eviction{Force: true})
 		require.NoError(t, err)
 		assert.NoError(t, done.Wait(t.Context()))
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 		_, err = n.Evict("critical", node.Eviction{Force: true})
 		assert.ErrorIs(t, err, node.ErrStopped)
 		assert.ErrorIs(t, n.Drain(t.Context(), node.DrainOptions{}), node.ErrStopped)
@@ -120,15 +120,15 @@ func TestNode_Evict_Spared(t *testing.T) {
 		assert.False(t, n.Health().ShuttingDown)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Scheduling: node.SchedulingConfig{Evictable: func(p *v1.Pod) bool { return strings.HasPrefix(p.Name, "batch") }}})
-		require.NoError(t, n.Apply(pod("batch-1", "serve")))
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Scheduling: node.SchedulingConfig{Evictable: func(p *v1.Pod) bool { return strings.HasPrefix(p.Name, "batch") }}})
+		require.NoError(t, n.Apply(newPod("batch-1", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("web", node.Eviction{})
 		assert.ErrorIs(t, err, node.ErrNotEvictable)
 		_, err = n.Evict("batch-1", node.Eviction{})
 		assert.NoError(t, err)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -141,8 +141,8 @@ func TestNode_EvictedAtItsDeadline(t *testing.T) {
 		11 * time.Second: {syncloop.ReasonDeadlineExceeded},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n := run(t, node.Config{})
-			p := deaf("web")
+			n := runConfig(t, node.Config{})
+			p := podIgnoringTerm("web")
 			p.Spec.ActiveDeadlineSeconds = new(int64(10))
 			require.NoError(t, n.Apply(p))
 			var said []string
@@ -160,7 +160,7 @@ func TestNode_EvictedAtItsDeadline(t *testing.T) {
 			synctest.Wait()
 			require.Len(t, said, 1, "one reason, from the first to the last word")
 			assert.Contains(t, want, said[0])
-			require.NoError(t, n.stop())
+			require.NoError(t, n.stopNode())
 		})
 	}
 }
@@ -170,33 +170,33 @@ func TestNode_EvictedAtItsDeadline(t *testing.T) {
 func TestNode_P23_DeadlineOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, machine := &ends{}, memory.New(memory.Config{})
-		p := pod("web", "serve")
+		p := newPod("web", "serve")
 		p.Spec.ActiveDeadlineSeconds = new(int64(30))
-		first := run(t, node.Config{Runtime: machine})
+		first := runConfig(t, node.Config{Runtime: machine})
 		require.NoError(t, first.Apply(p))
 		time.Sleep(10 * time.Second)
-		require.NoError(t, first.stop())
+		require.NoError(t, first.stopNode())
 		time.Sleep(10 * time.Second)
 		n, err := node.New(node.Config{Runtime: machine, Recorder: events})
 		require.NoError(t, err)
 		require.NoError(t, n.Apply(p))
-		r := start(t, n)
+		r := runNode(t, n)
 		time.Sleep(9 * time.Second)
-		assert.Len(t, names(machine), 1)
+		assert.Len(t, runningContainers(machine), 1)
 		time.Sleep(2 * time.Second)
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		assert.Equal(t, syncloop.ReasonDeadlineExceeded, r.Pods()[0].Status.Reason)
-		require.NoError(t, r.stop())
+		require.NoError(t, r.stopNode())
 
 		again, err := node.New(node.Config{Runtime: machine, Recorder: events})
 		require.NoError(t, err)
 		require.NoError(t, again.Apply(p))
-		r = start(t, again)
+		r = runNode(t, again)
 		time.Sleep(time.Minute)
-		assert.Empty(t, names(machine), "its time is over")
+		assert.Empty(t, runningContainers(machine), "its time is over")
 		assert.Equal(t, syncloop.ReasonDeadlineExceeded, r.Pods()[0].Status.Reason)
 		assert.Len(t, machine.Snapshot()[0].Containers, 1, "nothing was started again")
-		assert.Len(t, events.all(), 2, "each agent says it once")
-		require.NoError(t, r.stop())
+		assert.Len(t, events.allEnds(), 2, "each agent says it once")
+		require.NoError(t, r.stopNode())
 	})
 }

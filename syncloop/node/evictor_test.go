@@ -48,15 +48,15 @@ func (a *annotations) Eventf(o k8sruntime.Object, kind, reason, format string, a
 
 func (a *annotations) Event(o k8sruntime.Object, kind, reason, message string) {
 	if ref, ok := o.(*v1.ObjectReference); ok {
-		a.add(ref.Kind + " " + kind + " " + reason + ": " + message)
+		a.addAnnotation(ref.Kind + " " + kind + " " + reason + ": " + message)
 	}
 }
 
 func (a *annotations) AnnotatedEventf(o k8sruntime.Object, with map[string]string, kind, reason, format string, args ...any) {
-	a.add(fmt.Sprint(o.(*v1.Pod).Name, " ", kind, " ", reason, " ", with["starved_resource"], ": ", fmt.Sprintf(format, args...)))
+	a.addAnnotation(fmt.Sprint(o.(*v1.Pod).Name, " ", kind, " ", reason, " ", with["starved_resource"], ": ", fmt.Sprintf(format, args...)))
 }
 
-func (a *annotations) add(text string) {
+func (a *annotations) addAnnotation(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.said = append(a.said, text)
@@ -73,13 +73,13 @@ func evictionConfig(t *testing.T, signals *lowMemory) node.EvictionConfig {
 func TestNode_EV14_EV24_Events(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, signals := &annotations{}, newLowMemory(true)
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Recorder: events, Eviction: evictionConfig(t, signals)})
-		assert.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Recorder: events, Eviction: evictionConfig(t, signals)})
+		assert.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		signals.enough.Store(false)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		all := strings.Join(events.all(), "\n")
+		all := strings.Join(events.allEnds(), "\n")
 		assert.Contains(t, all, "Node Warning EvictionThresholdMet: Attempting to reclaim memory")
 		assert.Contains(t, all, "web Warning Evicted memory: The node was low on resource: memory.")
 		assert.True(t, n.Health().Pressure[v1.NodeMemoryPressure])
@@ -92,9 +92,9 @@ func TestNode_EV22_Evictable(t *testing.T) {
 		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, &lowMemory{})}
 		c.Scheduling.Evictable = func(p *v1.Pod) bool { return p.Name != "critical" }
 		c.Eviction.Policy.Period = 5 * time.Second
-		n := run(t, c)
+		n := runConfig(t, c)
 		for _, name := range []string{"critical", "drop"} {
-			p := pod(name, "serve")
+			p := newPod(name, "serve")
 			p.Spec.Priority = new(int32(2_000_000_000)) // It is admitted under pressure.
 			if name == "drop" {
 				p.Spec.Priority = nil
@@ -137,9 +137,9 @@ func TestNode_EV10_VolumesOfTheVictim(t *testing.T) {
 		release := make(chan struct{})
 		c.Volumes = node.VolumesConfig{Manager: heldVolumes{inMemory, release}, Files: inMemory}
 		c.Eviction.Policy.Period = time.Second
-		n := run(t, c)
+		n := runConfig(t, c)
 		for _, name := range []string{"a", "b"} {
-			assert.NoError(t, n.Apply(pod(name, "serve")))
+			assert.NoError(t, n.Apply(newPod(name, "serve")))
 		}
 		time.Sleep(3 * time.Second)
 		signals.enough.Store(false)
@@ -180,7 +180,7 @@ func TestNode_EV11_MemoryNotifier(t *testing.T) {
 		signals, knock := newLowMemory(true), make(knocker)
 		config := evictionConfig(t, signals)
 		config.MemoryNotifier = knock
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Eviction: config})
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Eviction: config})
 		time.Sleep(time.Second)
 		signals.enough.Store(false)
 		synctest.Wait()
@@ -194,7 +194,7 @@ func TestNode_EV11_MemoryNotifier(t *testing.T) {
 // TestNode_Eviction_OffByDefault: a node without Config.Eviction has no pressure conditions.
 func TestNode_Eviction_OffByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{})})
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{})})
 		assert.Nil(t, n.Health().Pressure)
 	})
 }
@@ -216,9 +216,9 @@ func TestNode_StorageIncomplete(t *testing.T) {
 		signals := newLowMemory(true)
 		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, signals)}
 		c.Eviction.Storage = unknownStorage{}
-		n := run(t, c)
+		n := runConfig(t, c)
 		for name, priority := range map[string]int32{"important": 1000, "other": 0} {
-			p := pod(name, "serve")
+			p := newPod(name, "serve")
 			p.Spec.Priority = &priority
 			assert.NoError(t, n.Apply(p))
 		}
@@ -251,9 +251,9 @@ func TestNode_EV28_LowerBound(t *testing.T) {
 		c.Eviction.Storage = partialStorage{}
 		inMemory := inmemory.New(inmemory.Config{})
 		c.Volumes = node.VolumesConfig{Manager: inMemory, Files: inMemory}
-		n := run(t, c)
+		n := runConfig(t, c)
 		for _, name := range []string{"above", "below"} {
-			p := pod(name, "serve")
+			p := newPod(name, "serve")
 			p.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Gi"))}}}}
 			assert.NoError(t, n.Apply(p))
 		}

@@ -31,7 +31,7 @@ func ExampleScheduling_Fits() {
 		return all.Cpu().MilliValue() - used.Cpu().MilliValue()
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		pod := job(name, "true")
+		pod := jobPod(name, "true")
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1500m")}
 		var best *node.Node
 		var last error
@@ -72,7 +72,7 @@ func ExampleScheduling_FitsWithout() {
 		panic(err)
 	}
 	newPod := func(name string, priority int32, cpu string) *v1.Pod {
-		pod := job(name, "serve")
+		pod := jobPod(name, "serve")
 		pod.Spec.Priority = &priority
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 		return pod

@@ -43,7 +43,7 @@ func ExampleSyncerParts() {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	go n.Run(ctx)
-	_ = n.Apply(job("job", "true"))
+	_ = n.Apply(jobPod("job", "true"))
 	for state := range n.Watch(ctx) {
 		if state.Pod.Status.Phase == v1.PodSucceeded {
 			fmt.Println(state.Pod.Name, state.Summary())

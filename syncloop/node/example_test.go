@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// job is a pod that runs once.
-func job(name string, command ...string) *v1.Pod {
+// jobPod returns a pod that runs once.
+func jobPod(name string, command ...string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
 		Spec: v1.PodSpec{
@@ -32,7 +32,7 @@ func ExampleNew() {
 		panic(err)
 	}
 	go n.Run(ctx)
-	_ = n.Apply(job("job", "true"))
+	_ = n.Apply(jobPod("job", "true"))
 	for state := range n.Watch(ctx) {
 		if state.Pod.Status.Phase == v1.PodSucceeded {
 			fmt.Println(state.Pod.Name, state.Summary())
@@ -54,7 +54,7 @@ func ExampleNode_WatchFrom() {
 	go n.Run(ctx)
 	pods, version, _ := n.List(node.ListOptions{Namespace: "default"})
 	fmt.Println(len(pods), "pods")
-	_ = n.Apply(job("job", "true"))
+	_ = n.Apply(jobPod("job", "true"))
 	for event, err := range n.WatchFrom(ctx, version, node.ListOptions{Namespace: "default"}) {
 		if err != nil {
 			panic(err) // node.ErrExpired: List again.
@@ -99,7 +99,7 @@ func ExampleConfig_newSyncer() {
 		panic(err)
 	}
 	go n.Run(ctx)
-	_ = n.Apply(job("hello", "Hello from a pod."))
+	_ = n.Apply(jobPod("hello", "Hello from a pod."))
 	for state := range n.Watch(ctx) {
 		if state.Pod.Status.Phase == v1.PodSucceeded {
 			fmt.Println(state.Pod.Name, state.Pod.Status.Phase)

@@ -28,12 +28,12 @@ type directory struct {
 
 func newDirectory(name, text string) *directory {
 	d := &directory{}
-	d.write(name, text)
+	d.replaceFile(name, text)
 	return d
 }
 
-// write makes the file the only one. Who reads the one before goes on with it.
-func (d *directory) write(name, text string) {
+// replaceFile makes a file the only file. A reader of the former file continues to read it.
+func (d *directory) replaceFile(name, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.files = fstest.MapFS{name: {Data: []byte(text)}}
@@ -49,7 +49,7 @@ func (d *directory) Open(name string) (fs.File, error) {
 func runFiles(t *testing.T, machine *memory.Runtime, files *directory, state string) *runningParts {
 	s, err := manifest.New(manifest.Config{FS: files, Path: ".", NodeName: "n", StateDir: state})
 	require.NoError(t, err)
-	return run(t, node.Config{Name: "n", Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": s}}})
+	return runConfig(t, node.Config{Name: "n", Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": s}}})
 }
 
 // TestSourceFaults_OfARunningPod: the explanation of a running pod says that its manifest could not be
@@ -65,7 +65,7 @@ func TestSourceFaults_OfARunningPod(t *testing.T) {
 		assert.Equal(t, "default/web-n is Running: its container runs and is ready", e.Sentence)
 		assert.Nil(t, e.Fault)
 
-		files.write("web.yaml", "kind: [")
+		files.replaceFile("web.yaml", "kind: [")
 		time.Sleep(time.Minute)
 		assert.Equal(t, 1, n.Sources().Faults()[0].Count)
 		e, ok = n.Explain("web")
@@ -74,7 +74,7 @@ func TestSourceFaults_OfARunningPod(t *testing.T) {
 		assert.Equal(t, "web.yaml: line 1: not YAML: did not find expected node content; its last good version stays in force",
 			e.Fault.Path+": "+e.Fault.Reason+"; "+e.Fault.Effect)
 		assert.NoError(t, n.Health().Err, "the node is not sick")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -103,22 +103,22 @@ func TestSourceFaults_I47_RestartWithAFaultyFile(t *testing.T) {
 				first := runFiles(t, machine, files, state)
 				time.Sleep(time.Minute)
 				began := machine.SnapshotPod("web").Containers[0].ID
-				require.NoError(t, first.stop())
+				require.NoError(t, first.stopNode())
 
-				files.write("web.yaml", c.text)
+				files.replaceFile("web.yaml", c.text)
 				second := runFiles(t, machine, files, state)
 				time.Sleep(time.Hour)
 				if !c.left {
-					assert.Empty(t, names(machine), "an empty file that never held a pod, as far as this process knows")
+					assert.Empty(t, runningContainers(machine), "an empty file that never held a pod, as far as this process knows")
 				} else {
-					assert.Equal(t, []string{"web-n/c"}, names(machine))
+					assert.Equal(t, []string{"web-n/c"}, runningContainers(machine))
 					assert.Equal(t, began, machine.SnapshotPod("web").Containers[0].ID, "the very same container")
 					e, ok := second.Explain(types.UID("web"))
 					require.True(t, ok)
 					assert.Equal(t, c.says, e.Sentence)
 				}
 				assert.Equal(t, c.attended, len(second.Sources().Desired().GetPods()) == 1)
-				require.NoError(t, second.stop())
+				require.NoError(t, second.stopNode())
 			})
 		})
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// told are the reasons of an answer of Fits, as kind, and what the kind has.
-func told(err error) (list []string) {
+// reasonLines returns the reasons of an error of Fits, one line each.
+func reasonLines(err error) (list []string) {
 	var fit *syncloop.FitError
 	if !errors.As(err, &fit) {
 		return nil
@@ -48,9 +48,9 @@ func told(err error) (list []string) {
 	return list
 }
 
-// unfit has a reason of every kind that a valid pod can have.
-func unfit() *v1.Pod {
-	p := pod("new", "serve")
+// unfitPod returns a pod with a reason of each kind that a valid pod can have.
+func unfitPod() *v1.Pod {
+	p := newPod("new", "serve")
 	p.Labels = map[string]string{v1.LabelOSStable: "windows"}
 	p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
 	p.Spec.NodeSelector = map[string]string{"disk": "hdd", "zone": "a"}
@@ -71,7 +71,7 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 	config.Scheduling.Admit = []syncloop.PodAdmitHandler{syncloop.PodAdmitFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		return syncloop.PodAdmitResult{Reason: "Mine", Message: fmt.Sprintf("%d others, trial %t", len(attrs.OtherPods), attrs.Trial)}
 	}), syncloop.PodAdmitAloneFunc(func(syncloop.PodAdmitAttributes) syncloop.PodAdmitResult { panic("boom") })}
-	held := tolerant("held")
+	held := tolerantPod("held")
 	held.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}, {ContainerPort: 82, HostPort: 82}}
 	held.Spec.Containers[0].Resources.Requests = v1.ResourceList{"cpu": resource.MustParse("1")}
 	first := config
@@ -81,7 +81,7 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 	require.NoError(t, n.Scheduling().Fits(held))
 	require.NoError(t, n.Apply(held))
 	n.Scheduling().Cordon()
-	p := unfit()
+	p := unfitPod()
 	got := n.Scheduling().Fits(p)
 	assert.Equal(t, []string{
 		"Taint TaintToleration any",
@@ -99,8 +99,8 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 		"HostPort NodePorts default/held 0.0.0.0:82/TCP",
 		"Taint TaintToleration night",
 		"UnsupportedField UnsupportedField spec.runtimeClassName",
-	}, told(got))
-	assert.Equal(t, unfit(), p, "it is only read")
+	}, reasonLines(got))
+	assert.Equal(t, unfitPod(), p, "it is only read")
 	var reason allocation.Reason
 	require.ErrorAs(t, got, &reason)
 	assert.Equal(t, v1.TaintEffectNoSchedule, reason.Taint.Effect)
@@ -108,58 +108,58 @@ func TestNode_FitsTellsEveryReason(t *testing.T) {
 
 	n, err = node.New(config)
 	require.NoError(t, err)
-	got = n.Scheduling().Fits(tolerant("web"))
+	got = n.Scheduling().Fits(tolerantPod("web"))
 	assert.EqualError(t, got, "pod default/web does not fit on node n1: Mine: 0 others, trial true; "+
 		"UnexpectedAdmissionError: an admission handler failed; the node's log has the details")
-	assert.Equal(t, []string{"Handler Mine", "Handler UnexpectedAdmissionError"}, told(got))
+	assert.Equal(t, []string{"Handler Mine", "Handler UnexpectedAdmissionError"}, reasonLines(got))
 	assert.ErrorContains(t, n.Health().Err, "PodAdmitHandler.Admit panicked: boom")
 }
 
 // TestNode_FitsOfAnInvalidPod: each fault has its path, and Apply says the same.
 func TestNode_FitsOfAnInvalidPod(t *testing.T) {
 	n := newNode(t)
-	p := pod("web", "serve")
+	p := newPod("web", "serve")
 	p.Spec.Containers[0].Image = ""
 	p.Spec.TerminationGracePeriodSeconds = new(int64(-1))
 	assert.Equal(t, []string{
 		"Invalid FailedValidation spec.terminationGracePeriodSeconds", "Invalid FailedValidation spec.containers[0].image",
-	}, told(n.Scheduling().Fits(p)))
-	assert.Equal(t, []string{"Invalid FailedValidation pod"}, told(n.Scheduling().Fits(nil)))
+	}, reasonLines(n.Scheduling().Fits(p)))
+	assert.Equal(t, []string{"Invalid FailedValidation pod"}, reasonLines(n.Scheduling().Fits(nil)))
 	assert.Error(t, n.Apply(p))
 	assert.Error(t, n.Apply(nil))
 
-	require.NoError(t, n.Apply(pod("a", "serve")))
-	assert.NoError(t, n.Scheduling().Fits(pod("a", "serve")), "it does not count beside itself")
+	require.NoError(t, n.Apply(newPod("a", "serve")))
+	assert.NoError(t, n.Scheduling().Fits(newPod("a", "serve")), "it does not count beside itself")
 }
 
 // TestNode_FitsAfterApply: what Apply has taken counts before the loop has seen it, until
 // Delete, or Replace, takes it back, and then as what became of it.
 func TestNode_FitsAfterApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 2}})
+		n := runConfig(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 2}})
 		time.Sleep(time.Second)
 		counted := func() string { q := n.Scheduling().Allocated()[v1.ResourcePods]; return q.String() }
 		for _, name := range []string{"a", "b"} {
-			require.NoError(t, n.Scheduling().Fits(pod(name, "serve")))
-			require.NoError(t, n.Apply(pod(name, "serve")))
+			require.NoError(t, n.Scheduling().Fits(newPod(name, "serve")))
+			require.NoError(t, n.Apply(newPod(name, "serve")))
 		}
-		assert.Equal(t, []string{"PodCount OutOfpods pods 2+1>2"}, told(n.Scheduling().Fits(pod("c", "serve"))))
+		assert.Equal(t, []string{"PodCount OutOfpods pods 2+1>2"}, reasonLines(n.Scheduling().Fits(newPod("c", "serve"))))
 		assert.Equal(t, "2", counted())
-		require.NoError(t, n.Apply(pod("c", "serve")))
+		require.NoError(t, n.Apply(newPod("c", "serve")))
 		assert.Equal(t, "2", counted(), "it will be rejected")
 		n.Delete("b")
 		n.Delete("c")
 		time.Sleep(time.Minute)
 		assert.Equal(t, "1", counted())
-		require.NoError(t, n.Replace([]*v1.Pod{pod("d", "serve")}))
-		require.NoError(t, n.Replace([]*v1.Pod{pod("e", "serve")}))
-		other := pod("e", "serve")
+		require.NoError(t, n.Replace([]*v1.Pod{newPod("d", "serve")}))
+		require.NoError(t, n.Replace([]*v1.Pod{newPod("e", "serve")}))
+		other := newPod("e", "serve")
 		other.UID = "other"
 		require.Error(t, n.Apply(other), "the name is taken")
 		time.Sleep(time.Minute)
 		assert.Equal(t, "1", counted())
-		assert.Equal(t, []string{"PodName NameConflict default/e"}, told(n.Scheduling().Fits(other)))
-		require.NoError(t, n.stop())
+		assert.Equal(t, []string{"PodName NameConflict default/e"}, reasonLines(n.Scheduling().Fits(other)))
+		require.NoError(t, n.stopNode())
 		assert.ErrorIs(t, n.Scheduling().Fits(other), node.ErrStopped)
 	})
 }
@@ -181,12 +181,12 @@ func TestNode_Allocatable(t *testing.T) {
 	assert.Equal(t, "3 5", quantities(n.Scheduling().Allocatable()), "the list is the caller's")
 
 	view := &seenNode{}
-	view.is(node.NodeInfo{Allocatable: v1.ResourceList{"cpu": resource.MustParse("8"), "pods": resource.MustParse("3")}, Unschedulable: true})
+	view.setInfo(node.NodeInfo{Allocatable: v1.ResourceList{"cpu": resource.MustParse("8"), "pods": resource.MustParse("3")}, Unschedulable: true})
 	config.Scheduling.View = view
 	n, err = node.New(config)
 	require.NoError(t, err)
 	assert.Equal(t, "8 3", quantities(n.Scheduling().Allocatable()))
-	assert.Equal(t, []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}, told(n.Scheduling().Fits(pod("web", "serve"))))
+	assert.Equal(t, []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}, reasonLines(n.Scheduling().Fits(newPod("web", "serve"))))
 }
 
 // TestNode_Cordon: Fits returns a reason on a cordoned node, and the node still runs applied pods, as a
@@ -194,23 +194,23 @@ func TestNode_Allocatable(t *testing.T) {
 func TestNode_Cordon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{Taints: []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}}})
+		n := runConfig(t, node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{Taints: []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}}})
 		cordoned := []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}
-		assert.Equal(t, cordoned, told(n.Scheduling().Fits(pod("web", "serve"))), "by the taint")
+		assert.Equal(t, cordoned, reasonLines(n.Scheduling().Fits(newPod("web", "serve"))), "by the taint")
 		assert.False(t, n.Scheduling().Cordoned())
 		n.Scheduling().Cordon()
 		assert.True(t, n.Scheduling().Cordoned())
-		assert.Equal(t, cordoned, told(n.Scheduling().Fits(pod("web", "serve"))), "once")
-		assert.NoError(t, n.Scheduling().Fits(tolerant("daemon")))
+		assert.Equal(t, cordoned, reasonLines(n.Scheduling().Fits(newPod("web", "serve"))), "once")
+		assert.NoError(t, n.Scheduling().Fits(tolerantPod("daemon")))
 		var fit *syncloop.FitError
-		require.ErrorAs(t, n.Scheduling().Fits(pod("web", "serve")), &fit)
+		require.ErrorAs(t, n.Scheduling().Fits(newPod("web", "serve")), &fit)
 		assert.True(t, fit.SchedulingOnly())
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
-		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
 		n.Scheduling().Uncordon()
 		assert.False(t, n.Scheduling().Cordoned())
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -219,28 +219,28 @@ func TestNode_Cordon(t *testing.T) {
 func TestNode_Undrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, kept := memory.New(memory.Config{}), &kept{}
-		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{TerminalStatuses: kept}})
-		slow := pod("slow", "serve")
+		n := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{TerminalStatuses: kept}})
+		slow := newPod("slow", "serve")
 		slow.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(slow))
 		time.Sleep(time.Second)
 		drained := make(chan error, 1)
 		go func() { drained <- n.Drain(t.Context(), node.DrainOptions{}) }()
 		time.Sleep(time.Second)
-		assert.Equal(t, []string{"Draining NodeShutdown"}, told(n.Scheduling().Fits(pod("web", "serve"))))
-		require.NoError(t, n.Apply(pod("refused", "serve")))
+		assert.Equal(t, []string{"Draining NodeShutdown"}, reasonLines(n.Scheduling().Fits(newPod("web", "serve"))))
+		require.NoError(t, n.Apply(newPod("refused", "serve")))
 		time.Sleep(time.Second)
 
 		n.Undrain()
-		require.NoError(t, n.Scheduling().Fits(pod("web", "serve")))
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Scheduling().Fits(newPod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Minute)
 		require.NoError(t, <-drained, "it goes on waiting for what it has found")
-		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
 		assert.Equal(t, "Terminated", statusOf(n, "slow").Reason)
 		assert.Equal(t, "NodeShutdown", statusOf(n, "refused").Reason)
-		assert.Empty(t, kept.saved())
-		require.NoError(t, n.stop())
+		assert.Empty(t, kept.savedNames())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -248,12 +248,12 @@ func TestNode_Undrain(t *testing.T) {
 // the end no assumed pod is left.
 func TestNode_FitsFromAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 20}})
+		n := runConfig(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 20}})
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
 				for j := range 50 {
-					p := pod(fmt.Sprintf("p%d-%d", i, j), "serve")
+					p := newPod(fmt.Sprintf("p%d-%d", i, j), "serve")
 					if n.Scheduling().Fits(p) == nil {
 						assert.NoError(t, n.Apply(p))
 					}
@@ -266,13 +266,13 @@ func TestNode_FitsFromAnywhere(t *testing.T) {
 		require.NoError(t, n.Replace(nil))
 		time.Sleep(10 * time.Minute)
 		assert.Equal(t, v1.ResourceList{}, n.Scheduling().Allocated())
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
 // TestRequests: Requests counts as Allocated does, with the defaults of the pod.
 func TestRequests(t *testing.T) {
-	p := pod("web", "serve")
+	p := newPod("web", "serve")
 	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"cpu": resource.MustParse("2")}
 	p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "i", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("3")}}}}
 	n := newNode(t)

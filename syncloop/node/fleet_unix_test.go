@@ -57,8 +57,8 @@ func liveOf(b *testing.B, nodes, pods int, resync time.Duration) float64 {
 	b.ReportMetric((idle-empty)/float64(nodes), "B/node")
 
 	begun := time.Now()
-	f.each(func(n *Node, pod *v1.Pod) { require.NoError(b, n.Apply(pod)) })
-	f.until(func(n *Node, pod *v1.Pod) bool { return n.runs(pod) })
+	f.forEachPod(func(n *Node, pod *v1.Pod) { require.NoError(b, n.Apply(pod)) })
+	f.waitUntil(func(n *Node, pod *v1.Pod) bool { return n.isRunningPod(pod) })
 	running := time.Since(begun).Seconds()
 	b.ReportMetric(running, "s/running")
 	debug.FreeOSMemory() // Collecting what the start has left, and giving it back, is not idle time.
@@ -67,8 +67,8 @@ func liveOf(b *testing.B, nodes, pods int, resync time.Duration) float64 {
 	b.ReportMetric((memoryInUse()-idle)/float64(pods), "B/pod")
 
 	begun = time.Now()
-	f.each(func(n *Node, pod *v1.Pod) { n.Delete(pod.UID) })
-	f.until(func(n *Node, pod *v1.Pod) bool { return !n.cleaner.isDesiredOrHasWorker(pod.UID) })
+	f.forEachPod(func(n *Node, pod *v1.Pod) { n.Delete(pod.UID) })
+	f.waitUntil(func(n *Node, pod *v1.Pod) bool { return !n.cleaner.isDesiredOrHasWorker(pod.UID) })
 	b.ReportMetric(time.Since(begun).Seconds(), "s/stopped")
 	f.end()
 	return running
@@ -98,7 +98,7 @@ func newFleet(b *testing.B, nodes, podsPerNode int, resync time.Duration) *fleet
 	return f
 }
 
-func (f *fleet) each(do func(*Node, *v1.Pod)) {
+func (f *fleet) forEachPod(do func(*Node, *v1.Pod)) {
 	for _, n := range f.nodes {
 		for _, pod := range f.pods {
 			do(n, pod)
@@ -106,15 +106,15 @@ func (f *fleet) each(do func(*Node, *v1.Pod)) {
 	}
 }
 
-func (f *fleet) until(done func(*Node, *v1.Pod) bool) {
-	f.each(func(n *Node, pod *v1.Pod) {
+func (f *fleet) waitUntil(done func(*Node, *v1.Pod) bool) {
+	f.forEachPod(func(n *Node, pod *v1.Pod) {
 		for !done(n, pod) {
 			_ = executor.Over(nil).Sleep(context.Background(), time.Millisecond)
 		}
 	})
 }
 
-func (n *Node) runs(pod *v1.Pod) (is bool) {
+func (n *Node) isRunningPod(pod *v1.Pod) (is bool) {
 	n.status.ReadPodStatus(pod.UID, func(s *v1.PodStatus) { is = s.Phase == v1.PodRunning })
 	return is
 }

@@ -26,8 +26,8 @@ type followed struct {
 	since  uint64
 }
 
-// follow begins a WatchFrom; it is called in a bubble.
-func follow(t *testing.T, n *runningParts, version uint64, options node.ListOptions) *followed {
+// startFollowing starts a WatchFrom. The caller is in a bubble.
+func startFollowing(t *testing.T, n *runningParts, version uint64, options node.ListOptions) *followed {
 	f := &followed{last: version, since: version}
 	ctx, cancel := context.WithCancel(t.Context())
 	f.cancel = cancel
@@ -37,13 +37,13 @@ func follow(t *testing.T, n *runningParts, version uint64, options node.ListOpti
 				f.err = err
 				continue
 			}
-			f.take(t, e)
+			f.recordEvent(t, e)
 		}
 	})
 	return f
 }
 
-func (f *followed) take(t *testing.T, e node.Event) {
+func (f *followed) recordEvent(t *testing.T, e node.Event) {
 	if f.since > 0 {
 		assert.Greater(t, e.Version, f.last, "versions rise")
 		assert.Equal(t, fmt.Sprint(e.Version), e.Pod.ResourceVersion)
@@ -56,8 +56,8 @@ func (f *followed) take(t *testing.T, e node.Event) {
 	f.events = append(f.events, text)
 }
 
-// stop ends it, and returns what it has yielded.
-func (f *followed) stop() []string {
+// stopFollowing stops the watch and returns its events.
+func (f *followed) stopFollowing() []string {
 	f.cancel()
 	f.over.Wait()
 	return f.events
@@ -67,54 +67,54 @@ func (f *followed) stop() []string {
 // the last state; it can be taken up again in the middle.
 func TestNode_WatchFromShowsALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		require.NoError(t, n.Apply(pod("here", "serve")))
+		n := runConfig(t, node.Config{})
+		require.NoError(t, n.Apply(newPod("here", "serve")))
 		time.Sleep(5 * time.Second)
 		_, version, err := n.List(node.ListOptions{})
 		require.NoError(t, err)
-		require.NoError(t, n.Apply(stubborn("web")))
+		require.NoError(t, n.Apply(slowToStopPod("web")))
 		time.Sleep(5 * time.Second)
-		first := follow(t, n, version, node.ListOptions{})
+		first := startFollowing(t, n, version, node.ListOptions{})
 		synctest.Wait()
-		assert.Equal(t, []string{"ADDED web Running"}, first.stop(), "nobody has looked between")
+		assert.Equal(t, []string{"ADDED web Running"}, first.stopFollowing(), "nobody has looked between")
 		require.NoError(t, first.err)
 
-		second := follow(t, n, first.last, node.ListOptions{})
+		second := startFollowing(t, n, first.last, node.ListOptions{})
 		synctest.Wait()
 		n.Delete("web")
 		time.Sleep(time.Minute)
-		events := second.stop()
+		events := second.stopFollowing()
 		assert.Equal(t, "MODIFIED web Running Terminating", events[0])
 		assert.Equal(t, "DELETED web Failed Terminating", events[len(events)-1])
 		require.NoError(t, second.err)
 
-		again := follow(t, n, first.last, node.ListOptions{})
+		again := startFollowing(t, n, first.last, node.ListOptions{})
 		synctest.Wait()
-		assert.Equal(t, second.events, again.stop(), "the same once more")
-		require.NoError(t, n.stop())
+		assert.Equal(t, second.events, again.stopFollowing(), "the same once more")
+		require.NoError(t, n.stopNode())
 	})
 }
 
 // TestNode_WatchFromZero: without a version it begins with what there is.
 func TestNode_WatchFromZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		require.NoError(t, n.Apply(pod("b", "serve")))
-		require.NoError(t, n.Apply(pod("a", "serve")))
+		n := runConfig(t, node.Config{})
+		require.NoError(t, n.Apply(newPod("b", "serve")))
+		require.NoError(t, n.Apply(newPod("a", "serve")))
 		time.Sleep(5 * time.Second)
-		all := follow(t, n, 0, node.ListOptions{})
-		one := follow(t, n, 0, node.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "b")})
+		all := startFollowing(t, n, 0, node.ListOptions{})
+		one := startFollowing(t, n, 0, node.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "b")})
 		synctest.Wait()
 		n.Delete("a")
 		time.Sleep(5 * time.Second)
-		events := all.stop()
+		events := all.stopFollowing()
 		assert.Equal(t, []string{"ADDED a Running", "ADDED b Running"}, events[:2])
 		assert.Equal(t, "DELETED a Failed Terminating", events[len(events)-1])
-		assert.Equal(t, []string{"ADDED b Running"}, one.stop())
+		assert.Equal(t, []string{"ADDED b Running"}, one.stopFollowing())
 		for range n.WatchFrom(t.Context(), 0, node.ListOptions{}) {
 			break // The caller may end it at any event.
 		}
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -122,19 +122,19 @@ func TestNode_WatchFromZero(t *testing.T) {
 // no longer matches.
 func TestNode_WatchFromSelects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		watch := follow(t, n, 0, node.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase", "Running")})
+		n := runConfig(t, node.Config{})
+		watch := startFollowing(t, n, 0, node.ListOptions{FieldSelector: fields.OneTermEqualSelector("status.phase", "Running")})
 		synctest.Wait()
-		job := job("job", "sleep", "3")
+		job := jobPod("job", "sleep", "3")
 		require.NoError(t, n.Apply(job))
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"ADDED job Running", "DELETED job Running"}, watch.stop())
+		assert.Equal(t, []string{"ADDED job Running", "DELETED job Running"}, watch.stopFollowing())
 
-		bad := follow(t, n, 0, node.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.color", "red")})
+		bad := startFollowing(t, n, 0, node.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.color", "red")})
 		synctest.Wait()
 		require.ErrorIs(t, bad.err, node.ErrFieldSelector)
-		assert.Empty(t, bad.stop())
-		require.NoError(t, n.stop())
+		assert.Empty(t, bad.stopFollowing())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -143,26 +143,26 @@ func TestNode_WatchFromSelects(t *testing.T) {
 func TestNode_WatchFromAnotherStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		former := run(t, node.Config{Runtime: machine})
-		require.NoError(t, former.Apply(pod("web", "serve")))
+		former := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, former.Apply(newPod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		_, version, err := former.List(node.ListOptions{})
 		require.NoError(t, err)
-		require.NoError(t, former.stop())
+		require.NoError(t, former.stopNode())
 		time.Sleep(time.Millisecond)
 
-		n := run(t, node.Config{Runtime: machine})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		_, now, err := n.List(node.ListOptions{})
 		require.NoError(t, err)
 		assert.Greater(t, now, version)
 		for _, wrong := range []uint64{version, now - 1, now + 1, 1, 1<<64 - 1} {
-			watch := follow(t, n, wrong, node.ListOptions{})
+			watch := startFollowing(t, n, wrong, node.ListOptions{})
 			synctest.Wait()
 			require.ErrorIs(t, watch.err, node.ErrExpired, wrong)
-			assert.Empty(t, watch.stop())
+			assert.Empty(t, watch.stopFollowing())
 		}
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }

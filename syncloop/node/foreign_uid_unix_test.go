@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// stolen is a copy of a pod as a file has it: with the UID of the pod, under another name.
-func stolen(pod *v1.Pod, name string) *v1.Pod {
+// copyWithName returns a copy of a pod with another name and the same UID.
+func copyWithName(pod *v1.Pod, name string) *v1.Pod {
 	copied := pod.DeepCopy()
 	copied.Name = name
 	return copied
@@ -42,41 +42,41 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 		h.t = t
 		file := source.NewHandle()
 		h.config = func(c *node.Config) { c.Pods.Sources = map[string]source.Source{"file": file} }
-		h.boot()
-		db := h.set(dbPod)
-		h.write("mine", "agent/pods/db/volumes/data/file")
-		require.NoError(t, file.Apply(stolen(db, "db-node")))
-		h.pass(2 * time.Minute)
+		h.bootMachine()
+		db := h.applyManifest(dbPod)
+		h.writeFile("mine", "agent/pods/db/volumes/data/file")
+		require.NoError(t, file.Apply(copyWithName(db, "db-node")))
+		h.passTime(2 * time.Minute)
 		whole := func(what string) {
 			t.Helper()
-			assert.Equal(t, "mine", h.read("db/c", "/data", "file"), what)
-			assert.Zero(t, h.status("db").RestartCount, what)
-			assert.Equal(t, []string{"db/c"}, names(h.machine), what)
+			assert.Equal(t, "mine", h.readAsContainer("db/c", "/data", "file"), what)
+			assert.Zero(t, h.containerStatus("db").RestartCount, what)
+			assert.Equal(t, []string{"db/c"}, runningContainers(h.machine), what)
 			assert.Len(t, h.Pods(), 1, what)
 			assert.Equal(t, dbFault+" of source api, and is not run until that pod is removed", h.Sources().Faults()[0].First[0].String(), what)
 		}
 		whole("while it runs")
-		assert.Equal(t, []string{`db-node FailedValidation: Error validating pod default/db-node from file, ignoring: the UID belongs to another pod: pod default/db-node of source file has the UID "db" of pod default/db of source api, and is not run until that pod is removed`}, h.warnings())
+		assert.Equal(t, []string{`db-node FailedValidation: Error validating pod default/db-node from file, ignoring: the UID belongs to another pod: pod default/db-node of source file has the UID "db" of pod default/db of source api, and is not run until that pod is removed`}, h.takeWarnings())
 
-		require.NoError(t, h.stop())
+		require.NoError(t, h.stopNode())
 		file = source.NewHandle()
-		require.NoError(t, file.Apply(stolen(db, "db-node")))
+		require.NoError(t, file.Apply(copyWithName(db, "db-node")))
 		h.config = func(c *node.Config) {
 			c.Pods.Sources, c.Pods.AwaitHost = map[string]source.Source{"file": file}, true
 		}
-		h.start()
-		h.pass(time.Minute)
-		assert.Equal(t, []string{"db/c"}, names(h.machine))
+		h.startAgent()
+		h.passTime(time.Minute)
+		assert.Equal(t, []string{"db/c"}, runningContainers(h.machine))
 		assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.Sources().Faults()[0].First[0].String())
 		require.NoError(t, h.Apply(db))
 		h.SetComplete()
-		h.pass(time.Minute)
+		h.passTime(time.Minute)
 		whole("after a restart")
 
 		h.Delete("db")
-		h.pass(time.Minute)
-		assert.Equal(t, []string{"db-node/c"}, names(h.machine), "now the UID is free")
-		assert.NoFileExists(t, h.at("db-node/c", "/data", "file"), "with volumes of its own")
+		h.passTime(time.Minute)
+		assert.Equal(t, []string{"db-node/c"}, runningContainers(h.machine), "now the UID is free")
+		assert.NoFileExists(t, h.hostPathOf("db-node/c", "/data", "file"), "with volumes of its own")
 		assert.Empty(t, h.Sources().Faults())
 	})
 }
@@ -91,32 +91,32 @@ func TestNode_F97_ARuntimeThatWasReset(t *testing.T) {
 			h.t = t
 			web := source.NewHandle()
 			h.config = func(c *node.Config) { c.Pods.Sources = map[string]source.Source{"http": web} }
-			h.boot()
-			db := h.decode(dbPod)
+			h.bootMachine()
+			db := h.decodePod(dbPod)
 			require.NoError(t, web.Apply(db))
-			h.pass(time.Minute)
-			h.write("mine", "agent/pods/db/volumes/data/file")
+			h.passTime(time.Minute)
+			h.writeFile("mine", "agent/pods/db/volumes/data/file")
 
-			require.NoError(t, h.stop())
-			h.machine = memory.New(memory.Config{Hooks: memory.Hooks{Call: h.called}})
+			require.NoError(t, h.stopNode())
+			h.machine = memory.New(memory.Config{Hooks: memory.Hooks{Call: h.recordCreate}})
 			file := source.NewHandle()
 			web = source.NewHandleWith(source.HandleConfig{Incomplete: late})
-			require.NoError(t, file.Apply(stolen(db, "db-node")))
+			require.NoError(t, file.Apply(copyWithName(db, "db-node")))
 			if !late {
 				require.NoError(t, web.Apply(db))
 			}
 			h.config = func(c *node.Config) { c.Pods.Sources = map[string]source.Source{"file": file, "http": web} }
-			h.start()
-			h.pass(time.Minute)
+			h.startAgent()
+			h.passTime(time.Minute)
 			if late {
-				assert.Empty(t, names(h.machine))
+				assert.Empty(t, runningContainers(h.machine))
 				assert.Equal(t, dbFault+", which this node has records or volumes of, and is not run until every source has delivered its pods", h.Sources().Faults()[0].First[0].String())
 				require.NoError(t, web.Apply(db))
 				web.SetComplete()
-				h.pass(time.Minute)
+				h.passTime(time.Minute)
 			}
-			assert.Equal(t, []string{"db/c"}, names(h.machine))
-			assert.Equal(t, "mine", h.read("db/c", "/data", "file"))
+			assert.Equal(t, []string{"db/c"}, runningContainers(h.machine))
+			assert.Equal(t, "mine", h.readAsContainer("db/c", "/data", "file"))
 			assert.Equal(t, dbFault+" of source http, and is not run until that pod is removed", h.Sources().Faults()[0].First[0].String())
 		})
 	}
@@ -130,20 +130,20 @@ func TestNode_F97_RenamedWhileNoAgentRan(t *testing.T) {
 		h := newHost(t)
 		synctest.Test(t, func(t *testing.T) {
 			h.t = t
-			h.boot()
-			db := h.set(dbPod)
-			h.write("mine", "agent/pods/db/volumes/data/file")
-			require.NoError(t, h.stop())
-			renamed := stolen(db, "other")
+			h.bootMachine()
+			db := h.applyManifest(dbPod)
+			h.writeFile("mine", "agent/pods/db/volumes/data/file")
+			require.NoError(t, h.stopNode())
+			renamed := copyWithName(db, "other")
 			if volume == "volumes: []" {
 				renamed.Spec.Volumes, renamed.Spec.Containers[0].VolumeMounts = nil, nil
 			}
-			h.start(renamed)
-			h.pass(time.Minute)
-			assert.Equal(t, []string{"other/c"}, names(h.machine))
-			assert.NoFileExists(t, h.path("agent/pods/db/volumes/data/file"))
-			assert.Contains(t, h.read("other/c", "/etc/hosts"), "other")
-			assert.Empty(t, h.warnings())
+			h.startAgent(renamed)
+			h.passTime(time.Minute)
+			assert.Equal(t, []string{"other/c"}, runningContainers(h.machine))
+			assert.NoFileExists(t, h.pathOnDisk("agent/pods/db/volumes/data/file"))
+			assert.Contains(t, h.readAsContainer("other/c", "/etc/hosts"), "other")
+			assert.Empty(t, h.takeWarnings())
 		})
 	}
 }

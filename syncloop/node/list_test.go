@@ -17,9 +17,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// stubborn is a pod that ends only when its grace of 20 seconds is over.
-func stubborn(name string) *v1.Pod {
-	p := pod(name, "serve")
+// slowToStopPod returns a pod that stops only at the end of its grace period of 20 seconds.
+func slowToStopPod(name string) *v1.Pod {
+	p := newPod(name, "serve")
 	p.Spec.TerminationGracePeriodSeconds = new(int64(20))
 	p.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 	return p
@@ -29,13 +29,13 @@ func stubborn(name string) *v1.Pod {
 // containers have stopped.
 func TestNode_PodAndPodByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
+		n := runConfig(t, node.Config{})
 		_, found := n.Pod("web")
 		assert.False(t, found)
 		_, found = n.PodByName("default", "web")
 		assert.False(t, found)
-		require.NoError(t, n.Apply(stubborn("web")))
-		require.NoError(t, n.Apply(pod("other", "serve")))
+		require.NoError(t, n.Apply(slowToStopPod("web")))
+		require.NoError(t, n.Apply(newPod("other", "serve")))
 		time.Sleep(time.Second)
 		same := func() *v1.Pod {
 			byUID, found := n.Pod("web")
@@ -61,7 +61,7 @@ func TestNode_PodAndPodByName(t *testing.T) {
 		assert.False(t, found)
 		_, found = n.PodByName("default", "web")
 		assert.False(t, found)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -70,12 +70,12 @@ func TestNode_PodAndPodByName(t *testing.T) {
 func TestNode_PodOfAFormerAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		former := run(t, node.Config{Runtime: machine})
-		require.NoError(t, former.Apply(pod("left", "serve")))
+		former := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, former.Apply(newPod("left", "serve")))
 		time.Sleep(time.Second)
-		require.NoError(t, former.stop())
+		require.NoError(t, former.stopNode())
 
-		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{AwaitHost: true}})
+		n := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{AwaitHost: true}})
 		time.Sleep(time.Second)
 		left, found := n.Pod("left")
 		require.True(t, found)
@@ -83,12 +83,12 @@ func TestNode_PodOfAFormerAgent(t *testing.T) {
 		byName, found := n.PodByName("default", "left")
 		require.True(t, found)
 		assert.Equal(t, left, byName)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
-// listed are the names of the pods that are listed.
-func listed(t *testing.T, n *runningParts, options node.ListOptions) []string {
+// listNames returns the names of the listed pods.
+func listNames(t *testing.T, n *runningParts, options node.ListOptions) []string {
 	t.Helper()
 	pods, version, err := n.List(options)
 	require.NoError(t, err)
@@ -103,8 +103,8 @@ func listed(t *testing.T, n *runningParts, options node.ListOptions) []string {
 // TestNode_ListSelects: labels and fields select as they do at an API server.
 func TestNode_ListSelects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Name: "edge"})
-		web, job, system := pod("web", "serve"), pod("job", "true"), pod("web", "serve")
+		n := runConfig(t, node.Config{Name: "edge"})
+		web, job, system := newPod("web", "serve"), newPod("job", "true"), newPod("web", "serve")
 		web.Labels = map[string]string{"app": "web"}
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		job.Spec.ServiceAccountName, job.Spec.SchedulerName = "robot", "mine"
@@ -119,7 +119,7 @@ func TestNode_ListSelects(t *testing.T) {
 		}
 		require.NotEmpty(t, ip)
 		all := []string{"default/job", "default/web", "system/web"}
-		assert.Equal(t, all, listed(t, n, node.ListOptions{}))
+		assert.Equal(t, all, listNames(t, n, node.ListOptions{}))
 		for selector, want := range map[string][]string{
 			"metadata.name=web":                              {"default/web", "system/web"},
 			"metadata.name=web,metadata.namespace=system":    {"system/web"},
@@ -142,19 +142,19 @@ func TestNode_ListSelects(t *testing.T) {
 			"metadata.namespace=default,metadata.name=web":   {"default/web"},
 			"metadata.namespace=default,status.phase=Failed": {},
 		} {
-			assert.Equal(t, want, listed(t, n, node.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}), selector)
+			assert.Equal(t, want, listNames(t, n, node.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}), selector)
 		}
 		byLabel, err := labels.Parse("app=web")
 		require.NoError(t, err)
-		assert.Equal(t, []string{"default/web"}, listed(t, n, node.ListOptions{LabelSelector: byLabel}))
-		assert.Equal(t, []string{"system/web"}, listed(t, n, node.ListOptions{Namespace: "system"}))
-		assert.Empty(t, listed(t, n, node.ListOptions{Namespace: "system", LabelSelector: byLabel}))
-		assert.Equal(t, []string{"system/web"}, listed(t, n, node.ListOptions{Namespace: "system", FieldSelector: fields.OneTermEqualSelector("metadata.name", "web")}))
+		assert.Equal(t, []string{"default/web"}, listNames(t, n, node.ListOptions{LabelSelector: byLabel}))
+		assert.Equal(t, []string{"system/web"}, listNames(t, n, node.ListOptions{Namespace: "system"}))
+		assert.Empty(t, listNames(t, n, node.ListOptions{Namespace: "system", LabelSelector: byLabel}))
+		assert.Equal(t, []string{"system/web"}, listNames(t, n, node.ListOptions{Namespace: "system", FieldSelector: fields.OneTermEqualSelector("metadata.name", "web")}))
 
 		_, _, err = n.List(node.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.color", "red")})
 		require.ErrorIs(t, err, node.ErrFieldSelector)
 		assert.EqualError(t, err, "node: field label not supported: spec.color")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -162,8 +162,8 @@ func TestNode_ListSelects(t *testing.T) {
 // its last change.
 func TestNode_ListIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		first, version, err := n.List(node.ListOptions{})
 		require.NoError(t, err)
@@ -172,14 +172,14 @@ func TestNode_ListIsShared(t *testing.T) {
 		assert.Same(t, first[0], again[0])
 		assert.Equal(t, version, same)
 
-		require.NoError(t, n.Apply(pod("other", "serve")))
+		require.NoError(t, n.Apply(newPod("other", "serve")))
 		time.Sleep(5 * time.Second)
 		both, later, err := n.List(node.ListOptions{})
 		require.NoError(t, err)
 		require.Len(t, both, 2)
 		assert.Same(t, first[0], both[1])
 		assert.Greater(t, later, version)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -188,29 +188,29 @@ func TestNode_ListIsShared(t *testing.T) {
 func TestNode_ListOfAStaticPodsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handle := source.NewHandle()
-		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": handle}}})
-		require.NoError(t, handle.Apply(named("old", "web")))
+		n := runConfig(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": handle}}})
+		require.NoError(t, handle.Apply(podWithUID("old", "web")))
 		time.Sleep(time.Second)
-		require.Equal(t, []string{"old"}, uids(t, n))
-		require.NoError(t, handle.Replace([]*v1.Pod{named("new", "web")}))
+		require.Equal(t, []string{"old"}, listUIDs(t, n))
+		require.NoError(t, handle.Replace([]*v1.Pod{podWithUID("new", "web")}))
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, []string{"old"}, uids(t, n), "it has not ended")
+		assert.Equal(t, []string{"old"}, listUIDs(t, n), "it has not ended")
 		desired, found := n.PodByName("default", "web")
 		require.True(t, found)
 		assert.EqualValues(t, "new", desired.UID)
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"new"}, uids(t, n))
-		require.NoError(t, n.stop())
+		assert.Equal(t, []string{"new"}, listUIDs(t, n))
+		require.NoError(t, n.stopNode())
 	})
 }
 
-func named(uid, name string) *v1.Pod {
-	p := stubborn(name)
+func podWithUID(uid, name string) *v1.Pod {
+	p := slowToStopPod(name)
 	p.UID = types.UID(uid)
 	return p
 }
 
-func uids(t *testing.T, n *runningParts) (list []string) {
+func listUIDs(t *testing.T, n *runningParts) (list []string) {
 	pods, _, err := n.List(node.ListOptions{})
 	require.NoError(t, err)
 	for _, p := range pods {

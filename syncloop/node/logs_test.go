@@ -54,7 +54,7 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, machine := disk{t, t.TempDir()}, memory.New(memory.Config{})
-				config := d.config(machine)
+				config := d.nodeConfig(machine)
 				config.Logs.MaxBytes, config.Logs.MaxFiles = c.maxBytes, c.maxFiles
 				path := filepath.Join(d.top, "logs", "default_web_web", "c", "0.log")
 				if !c.mute {
@@ -63,14 +63,14 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 						return errors.Join(err, f.Close())
 					}}
 				}
-				n := run(t, config)
-				require.NoError(t, n.Apply(withVolume(pod("web", "serve"))))
+				n := runConfig(t, config)
+				require.NoError(t, n.Apply(withVolume(newPod("web", "serve"))))
 				time.Sleep(time.Second) // Otherwise there would be an attempt before the first (KC-2).
-				d.log("web", "0.log")
+				d.writeLog("web", "0.log")
 				require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
 				time.Sleep(time.Minute)
 				var names []string
-				for _, name := range d.names("logs/default_web_web/c") {
+				for _, name := range d.listNames("logs/default_web_web/c") {
 					if strings.HasPrefix(name, "0.log.") {
 						name = "0.log.*"
 					}
@@ -79,8 +79,8 @@ func TestNode_F95_LogsAreRotated(t *testing.T) {
 				assert.Equal(t, c.want, names)
 				n.Delete("web")
 				time.Sleep(time.Minute)
-				assert.Empty(t, d.names("logs"))
-				require.NoError(t, n.stop())
+				assert.Empty(t, d.listNames("logs"))
+				require.NoError(t, n.stopNode())
 			})
 		})
 	}
@@ -106,23 +106,23 @@ func (r reconnecting) Features() runtime.Features {
 func TestNode_F95_LogsAreRotatedAfterARuntimeReconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, machine, connected := disk{t, t.TempDir()}, memory.New(memory.Config{}), new(atomic.Bool)
-		config := d.config(machine)
+		config := d.nodeConfig(machine)
 		config.Logs.MaxBytes, config.Logs.MaxFiles = 100, 3
 		path := filepath.Join(d.top, "logs", "default_web_web", "c", "0.log")
 		config.Runtime = reconnecting{writes{machine, func() error {
 			f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND, 0o600)
 			return errors.Join(err, f.Close())
 		}}, connected}
-		n := run(t, config)
-		require.NoError(t, n.Apply(withVolume(pod("web", "serve"))))
+		n := runConfig(t, config)
+		require.NoError(t, n.Apply(withVolume(newPod("web", "serve"))))
 		time.Sleep(time.Second) // Otherwise there would be an attempt before the first (KC-2).
-		d.log("web", "0.log")
+		d.writeLog("web", "0.log")
 		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"0.log"}, d.names("logs/default_web_web/c"), "the runtime cannot reopen logs")
+		assert.Equal(t, []string{"0.log"}, d.listNames("logs/default_web_web/c"), "the runtime cannot reopen logs")
 		connected.Store(true)
 		time.Sleep(time.Minute)
-		assert.Len(t, d.names("logs/default_web_web/c"), 2, "the runtime can reopen logs")
-		require.NoError(t, n.stop())
+		assert.Len(t, d.listNames("logs/default_web_web/c"), 2, "the runtime can reopen logs")
+		require.NoError(t, n.stopNode())
 	})
 }

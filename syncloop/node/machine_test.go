@@ -47,8 +47,8 @@ func TestNode_MachineIsTold(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			machine := &createRecorder{Runtime: memory.New(memory.Config{})}
 			c.config.Runtime = machine
-			n := run(t, c.config)
-			p := pod("a", "serve")
+			n := runConfig(t, c.config)
+			p := newPod("a", "serve")
 			own := &p.Spec.Containers[0]
 			own.Resources.Requests = of("512Mi")
 			own.Env = []v1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: &v1.EnvVarSource{ResourceFieldRef: &v1.ResourceFieldSelector{Resource: "limits.memory"}}}}

@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func pod(name string, command ...string) *v1.Pod {
+func newPod(name string, command ...string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "img:1", Command: command}}},
@@ -46,16 +46,16 @@ type runningParts struct {
 	err    error
 }
 
-// run starts a node; it is called in a bubble.
-func run(t *testing.T, config node.Config) *runningParts {
+// runConfig creates and runs a node. The caller is in a bubble.
+func runConfig(t *testing.T, config node.Config) *runningParts {
 	t.Helper()
 	n, err := node.New(config)
 	require.NoError(t, err)
-	return start(t, n)
+	return runNode(t, n)
 }
 
-// start runs a node; it is called in a bubble.
-func start(t *testing.T, n *node.Node) *runningParts {
+// runNode runs a node. The caller is in a bubble.
+func runNode(t *testing.T, n *node.Node) *runningParts {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	r := &runningParts{Node: n, remove: end}
@@ -64,14 +64,14 @@ func start(t *testing.T, n *node.Node) *runningParts {
 	return r
 }
 
-func (r *runningParts) stop() error {
+func (r *runningParts) stopNode() error {
 	r.remove()
 	r.over.Wait()
 	return r.err
 }
 
-// names are the containers that run on a machine, as pod/container.
-func names(machine *memory.Runtime) (list []string) {
+// runningContainers returns the running containers of a machine as pod/container.
+func runningContainers(machine *memory.Runtime) (list []string) {
 	for _, p := range machine.Snapshot() {
 		for _, c := range p.Containers {
 			if c.State == runtime.StateRunning {
@@ -123,16 +123,16 @@ func TestNode_ConfigNamesEveryFault(t *testing.T) {
 func TestNode_SetBeforeRunAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		first := run(t, node.Config{Runtime: machine})
-		require.NoError(t, first.Apply(pod("keep", "serve")))
-		require.NoError(t, first.Apply(pod("forget", "serve")))
+		first := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, first.Apply(newPod("keep", "serve")))
+		require.NoError(t, first.Apply(newPod("forget", "serve")))
 		synctest.Wait()
-		require.NoError(t, first.stop())
+		require.NoError(t, first.stopNode())
 		before := machine.Snapshot()
 
 		n, err := node.New(node.Config{Runtime: machine})
 		require.NoError(t, err)
-		require.NoError(t, n.Apply(pod("keep", "serve")))
+		require.NoError(t, n.Apply(newPod("keep", "serve")))
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
@@ -150,35 +150,35 @@ func TestNode_SetBeforeRunAdopts(t *testing.T) {
 func TestNode_AwaitHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		first := run(t, node.Config{Runtime: machine})
-		require.NoError(t, first.Apply(pod("a", "serve")))
-		require.NoError(t, first.Apply(pod("b", "serve")))
+		first := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, first.Apply(newPod("a", "serve")))
+		require.NoError(t, first.Apply(newPod("b", "serve")))
 		synctest.Wait()
-		require.NoError(t, first.stop())
+		require.NoError(t, first.stopNode())
 
-		n := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{AwaitHost: true}})
+		n := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{AwaitHost: true}})
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told anything yet")
-		require.NoError(t, n.Apply(pod("a", "serve")))
+		assert.Equal(t, []string{"a/c", "b/c"}, runningContainers(machine), "it has not been told anything yet")
+		require.NoError(t, n.Apply(newPod("a", "serve")))
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"a/c", "b/c"}, names(machine), "it has not been told everything yet")
+		assert.Equal(t, []string{"a/c", "b/c"}, runningContainers(machine), "it has not been told everything yet")
 		n.SetComplete()
 		n.SetComplete()
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"a/c"}, names(machine))
-		require.NoError(t, n.stop())
+		assert.Equal(t, []string{"a/c"}, runningContainers(machine))
+		require.NoError(t, n.stopNode())
 	})
 }
 
 func TestNode_Drain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine})
-		deaf := pod("deaf", "serve")
+		n := runConfig(t, node.Config{Runtime: machine})
+		deaf := newPod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(deaf))
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		synctest.Wait()
 
 		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -191,17 +191,17 @@ func TestNode_Drain(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, n.Drain(t.Context(), node.DrainOptions{}))
 		assert.Equal(t, 15*time.Second, time.Since(begun), "the grace goes on counting")
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 
-		require.NoError(t, n.Apply(pod("late", "serve")))
+		require.NoError(t, n.Apply(newPod("late", "serve")))
 		time.Sleep(time.Minute)
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		for _, p := range n.Pods() {
 			if p.Name == "late" {
 				assert.Equal(t, "NodeShutdown", p.Status.Reason)
 			}
 		}
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -210,8 +210,8 @@ func TestNode_Drain(t *testing.T) {
 func TestNode_DrainAwaitsWhatWasDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine})
-		deaf := pod("deaf", "serve")
+		n := runConfig(t, node.Config{Runtime: machine})
+		deaf := newPod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(deaf))
@@ -222,8 +222,8 @@ func TestNode_DrainAwaitsWhatWasDropped(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, n.Drain(t.Context(), node.DrainOptions{}))
 		assert.Equal(t, 15*time.Second, time.Since(begun), "the grace goes on counting")
-		assert.Empty(t, names(machine))
-		require.NoError(t, n.stop())
+		assert.Empty(t, runningContainers(machine))
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -233,12 +233,12 @@ func TestNode_RunNamesTheStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "stuck", Latency: time.Hour}}})
 		require.NoError(t, err)
-		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
-		require.NoError(t, n.Apply(pod("stuck", "serve")))
-		require.NoError(t, n.Apply(pod("fine", "serve")))
+		n := runConfig(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
+		require.NoError(t, n.Apply(newPod("stuck", "serve")))
+		require.NoError(t, n.Apply(newPod("fine", "serve")))
 		synctest.Wait()
 		begun := time.Now()
-		err = n.stop()
+		err = n.stopNode()
 		require.ErrorIs(t, err, podworkers.ErrNotDrained)
 		assert.ErrorContains(t, err, "default/stuck")
 		assert.NotContains(t, err.Error(), "fine")
@@ -260,10 +260,10 @@ func (n numb) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 func TestNode_I43_RunNamesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		volumes := inmemory.New(inmemory.Config{})
-		n := run(t, node.Config{Runtime: numb{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
+		n := runConfig(t, node.Config{Runtime: numb{memory.New(memory.Config{})}, Volumes: node.VolumesConfig{Manager: volumes, Files: volumes}, Sync: node.SyncConfig{DrainTimeout: 10 * time.Second}})
 		time.Sleep(time.Second)
 		begun := time.Now()
-		err := n.stop()
+		err := n.stopNode()
 		require.ErrorIs(t, err, node.ErrNotDrained)
 		assert.EqualError(t, err, "node: parts are still running after their context has ended: pleg")
 		assert.Equal(t, 15*time.Second, time.Since(begun))
@@ -277,15 +277,15 @@ func TestNode_I39_HungPod(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{UID: "hung", Do: faulty.Hang}}})
 		require.NoError(t, err)
-		n := run(t, node.Config{Runtime: rules.Wrap(machine, nil)})
-		require.NoError(t, n.Apply(pod("hung", "serve")))
+		n := runConfig(t, node.Config{Runtime: rules.Wrap(machine, nil)})
+		require.NoError(t, n.Apply(newPod("hung", "serve")))
 		synctest.Wait()
 		for i := range 20 {
-			require.NoError(t, n.Apply(pod(fmt.Sprintf("fine-%02d", i), "serve")))
+			require.NoError(t, n.Apply(newPod(fmt.Sprintf("fine-%02d", i), "serve")))
 		}
 		synctest.Wait()
-		assert.Len(t, names(machine), 20, "at the same instant")
-		assert.ErrorIs(t, n.stop(), podworkers.ErrNotDrained, "a start that was sent is not taken back")
+		assert.Len(t, runningContainers(machine), 20, "at the same instant")
+		assert.ErrorIs(t, n.stopNode(), podworkers.ErrNotDrained, "a start that was sent is not taken back")
 		time.Sleep(time.Hour)
 	})
 }
@@ -294,7 +294,7 @@ func TestNode_I39_HungPod(t *testing.T) {
 // state.
 func TestNode_WatchShowsALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
+		n := runConfig(t, node.Config{})
 		var seen []string
 		ctx, stop := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
@@ -304,7 +304,7 @@ func TestNode_WatchShowsALife(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		n.Delete("web")
 		time.Sleep(time.Minute)
@@ -313,7 +313,7 @@ func TestNode_WatchShowsALife(t *testing.T) {
 		require.NotEmpty(t, seen)
 		assert.Contains(t, seen, "web 1/1 Running gone=false")
 		assert.Equal(t, "web 0/1 Error gone=true", seen[len(seen)-1])
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -321,8 +321,8 @@ func TestNode_WatchShowsALife(t *testing.T) {
 // shown all the same.
 func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{Name: "Edge-1"})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Name: "Edge-1"})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(5 * time.Second)
 		var labels []string
 		ctx, stop := context.WithCancel(t.Context())
@@ -333,14 +333,14 @@ func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		labelled := pod("web", "serve")
+		labelled := newPod("web", "serve")
 		labelled.Labels = map[string]string{"tier": "front"}
 		require.NoError(t, n.Apply(labelled))
 		time.Sleep(5 * time.Second)
 		stop()
 		watching.Wait()
 		assert.Equal(t, []string{"@edge-1", "front@edge-1"}, labels)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -352,13 +352,13 @@ func TestNode_ManyInOneProcess(t *testing.T) {
 		var machines []*memory.Runtime
 		for i := range 8 {
 			machines = append(machines, memory.New(memory.Config{}))
-			nodes = append(nodes, run(t, node.Config{Name: fmt.Sprint("n", i), Runtime: machines[i]}))
-			require.NoError(t, nodes[i].Apply(pod(fmt.Sprint("pod-", i), "serve")))
+			nodes = append(nodes, runConfig(t, node.Config{Name: fmt.Sprint("n", i), Runtime: machines[i]}))
+			require.NoError(t, nodes[i].Apply(newPod(fmt.Sprint("pod-", i), "serve")))
 		}
 		synctest.Wait()
 		for i, n := range nodes {
-			assert.Equal(t, []string{fmt.Sprintf("pod-%d/c", i)}, names(machines[i]))
-			require.NoError(t, n.stop())
+			assert.Equal(t, []string{fmt.Sprintf("pod-%d/c", i)}, runningContainers(machines[i]))
+			require.NoError(t, n.stopNode())
 		}
 	})
 }
@@ -367,14 +367,14 @@ func TestNode_ManyInOneProcess(t *testing.T) {
 func TestNode_BadPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		assert.ErrorIs(t, n.Apply(nil), source.ErrInvalid)
 		assert.ErrorIs(t, n.Apply(&v1.Pod{}), source.ErrInvalid)
-		twin := pod("web", "serve")
+		twin := newPod("web", "serve")
 		twin.UID = "another"
 		assert.ErrorIs(t, n.Apply(twin), source.ErrInvalid)
-		bad := pod("bad", "serve")
+		bad := newPod("bad", "serve")
 		bad.Spec.Containers = append(bad.Spec.Containers, bad.Spec.Containers[0])
 		bad.Spec.RestartPolicy = "Sometimes"
 		err := n.Apply(bad)
@@ -382,18 +382,18 @@ func TestNode_BadPods(t *testing.T) {
 		assert.ErrorContains(t, err, "spec.restartPolicy")
 		assert.ErrorContains(t, err, "spec.containers[1].name")
 		n.Delete("nobody")
-		mapped := pod("mapped", "serve")
+		mapped := newPod("mapped", "serve")
 		mapped.Spec.HostUsers = new(false)
 		require.NoError(t, n.Apply(mapped))
 		synctest.Wait()
-		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
 		for _, p := range n.Pods() {
 			if p.Name == "mapped" {
 				assert.Equal(t, v1.PodFailed, p.Status.Phase)
 				assert.Contains(t, p.Status.Message, "spec.hostUsers")
 			}
 		}
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -401,19 +401,19 @@ func TestNode_BadPods(t *testing.T) {
 func TestNode_Replace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine})
-		require.NoError(t, n.Replace([]*v1.Pod{pod("a", "serve"), pod("b", "serve")}))
+		n := runConfig(t, node.Config{Runtime: machine})
+		require.NoError(t, n.Replace([]*v1.Pod{newPod("a", "serve"), newPod("b", "serve")}))
 		synctest.Wait()
-		assert.Equal(t, []string{"a/c", "b/c"}, names(machine))
-		bad := pod("d", "serve")
+		assert.Equal(t, []string{"a/c", "b/c"}, runningContainers(machine))
+		bad := newPod("d", "serve")
 		bad.Spec.Containers[0].Image = ""
-		assert.ErrorIs(t, n.Replace([]*v1.Pod{pod("c", "serve"), bad}), source.ErrInvalid)
-		require.NoError(t, n.Replace([]*v1.Pod{pod("b", "serve")}))
+		assert.ErrorIs(t, n.Replace([]*v1.Pod{newPod("c", "serve"), bad}), source.ErrInvalid)
+		require.NoError(t, n.Replace([]*v1.Pod{newPod("b", "serve")}))
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"b/c"}, names(machine))
-		require.NoError(t, n.stop())
-		assert.ErrorIs(t, n.Apply(pod("late", "serve")), node.ErrStopped)
-		assert.ErrorIs(t, n.Replace([]*v1.Pod{pod("late", "serve")}), node.ErrStopped)
+		assert.Equal(t, []string{"b/c"}, runningContainers(machine))
+		require.NoError(t, n.stopNode())
+		assert.ErrorIs(t, n.Apply(newPod("late", "serve")), node.ErrStopped)
+		assert.ErrorIs(t, n.Replace([]*v1.Pod{newPod("late", "serve")}), node.ErrStopped)
 	})
 }
 
@@ -421,14 +421,14 @@ func TestNode_Replace(t *testing.T) {
 // previous incarnation.
 func TestNode_I28_FormerLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := run(t, node.Config{})
-		old := pod("web", "serve")
+		n := runConfig(t, node.Config{})
+		old := newPod("web", "serve")
 		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		require.NoError(t, n.Apply(old))
 		synctest.Wait()
 		n.Delete("web")
 		synctest.Wait()
-		again := pod("web", "serve")
+		again := newPod("web", "serve")
 		again.Spec.Containers = append(again.Spec.Containers, v1.Container{Name: "second", Image: "img:1"})
 		require.NoError(t, n.Apply(again))
 		synctest.Wait()
@@ -440,7 +440,7 @@ func TestNode_I28_FormerLife(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		assert.Equal(t, "2/2", node.Summarize(n.Pods()[0], false).Ready)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -451,8 +451,8 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "slow", Latency: time.Minute}}})
 		require.NoError(t, err)
-		n := run(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), Sync: node.SyncConfig{MaxSyncs: 1}})
-		old := pod("web", "serve")
+		n := runConfig(t, node.Config{Runtime: rules.Wrap(memory.New(memory.Config{}), nil), Sync: node.SyncConfig{MaxSyncs: 1}})
+		old := newPod("web", "serve")
 		old.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 		old.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		require.NoError(t, n.Apply(old))
@@ -483,8 +483,8 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 		synctest.Wait()
 		n.Delete("web")
 		time.Sleep(time.Second)
-		require.NoError(t, n.Apply(pod("web", "serve")))
-		require.NoError(t, n.Apply(pod("slow", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("slow", "serve")))
 		time.Sleep(20 * time.Second) // The old one has ended; the slot is busy.
 		for state := range n.Watch(t.Context()) {
 			if state.Pod.Name == "web" {
@@ -508,7 +508,7 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 			"life 0 1/1 Running gone=false", "life 0 1/1 Terminating gone=false",
 			"life 1 0/1 Pending gone=false", "life 1 1/1 Running, 1 restart gone=false",
 		}, seen[:4])
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -517,13 +517,13 @@ func TestNode_DrainBeforeRunChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := node.New(node.Config{})
 		require.NoError(t, err)
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		require.ErrorIs(t, n.Drain(t.Context(), node.DrainOptions{}), node.ErrNotRunning)
-		r := start(t, n)
+		r := runNode(t, n)
 		time.Sleep(time.Minute)
 		assert.Equal(t, "1/1 Running", node.Summarize(n.Pods()[0], false).String())
 		require.NoError(t, n.Drain(t.Context(), node.DrainOptions{}))
-		require.NoError(t, r.stop())
+		require.NoError(t, r.stopNode())
 	})
 }
 
@@ -534,26 +534,26 @@ func TestNode_DrainedPodsSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		store, sent := &kept{}, map[string]v1.PodStatus{}
-		n := run(t, node.Config{Pods: node.PodsConfig{TerminalStatuses: store}, Statuses: node.StatusesConfig{Sink: sinkFunc(func(u status.Update) {
+		n := runConfig(t, node.Config{Pods: node.PodsConfig{TerminalStatuses: store}, Statuses: node.StatusesConfig{Sink: sinkFunc(func(u status.Update) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[string(u.UID)] = u.Status
 		})}})
 		for name, policy := range map[string]v1.RestartPolicy{"always": v1.RestartPolicyAlways, "never": v1.RestartPolicyNever, "failure": v1.RestartPolicyOnFailure} {
-			p := pod(name, "serve")
+			p := newPod(name, "serve")
 			p.Spec.RestartPolicy = policy
 			require.NoError(t, n.Apply(p))
 		}
-		done := pod("done", "true")
+		done := newPod("done", "true")
 		done.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(done))
-		require.NoError(t, n.Apply(pod("evicted", "serve")))
+		require.NoError(t, n.Apply(newPod("evicted", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("evicted", node.Eviction{})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.NoError(t, n.Drain(t.Context(), node.DrainOptions{}))
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 		const message = "Pod was terminated in response to imminent node shutdown."
 		for _, name := range []string{"always", "never", "failure"} {
 			s := sent[name]
@@ -565,7 +565,7 @@ func TestNode_DrainedPodsSayWhy(t *testing.T) {
 		}
 		assert.Equal(t, "Succeeded ", fmt.Sprint(sent["done"].Phase, " ", sent["done"].Reason))
 		assert.Equal(t, "Failed Evicted", fmt.Sprint(sent["evicted"].Phase, " ", sent["evicted"].Reason))
-		assert.Equal(t, []string{"done Succeeded ", "evicted Failed Evicted"}, store.saved())
+		assert.Equal(t, []string{"done Succeeded ", "evicted Failed Evicted"}, store.savedNames())
 	})
 }
 
@@ -585,7 +585,7 @@ func (k *kept) Save(pod *v1.Pod, s *v1.PodStatus) error {
 	return nil
 }
 
-func (k *kept) saved() []string {
+func (k *kept) savedNames() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Sorted(maps.Keys(k.names))
@@ -606,24 +606,24 @@ func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		files := func(version string) map[string]source.Source {
 			h := source.NewHandle()
-			p := pod("web", "serve")
+			p := newPod("web", "serve")
 			p.UID = types.UID(version)
 			p.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
 			require.NoError(t, h.Apply(p))
 			return map[string]source.Source{"file": h}
 		}
-		first := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files("old")}})
-		require.NoError(t, first.stop())
-		second := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files("new")}})
+		first := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files("old")}})
+		require.NoError(t, first.stopNode())
+		second := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files("new")}})
 		most := 0
 		for range 4000 { // Its grace is 30 s.
-			most = max(most, len(names(machine)))
+			most = max(most, len(runningContainers(machine)))
 			time.Sleep(10 * time.Millisecond)
 		}
 		assert.Equal(t, 1, most)
 		require.Len(t, machine.Snapshot(), 1)
 		assert.Equal(t, types.UID("new"), machine.Snapshot()[0].UID)
-		require.NoError(t, second.stop())
+		require.NoError(t, second.stopNode())
 	})
 }
 
@@ -638,17 +638,17 @@ func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 		}
 		files := func() map[string]source.Source {
 			h := source.NewHandle()
-			require.NoError(t, h.Apply(port(pod("dns", "serve"))))
+			require.NoError(t, h.Apply(port(newPod("dns", "serve"))))
 			return map[string]source.Source{"file": h}
 		}
-		first := run(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files()}})
-		require.NoError(t, first.Apply(port(pod("late", "serve"))))
+		first := runConfig(t, node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files()}})
+		require.NoError(t, first.Apply(port(newPod("late", "serve"))))
 		synctest.Wait()
-		require.NoError(t, first.stop())
+		require.NoError(t, first.stopNode())
 		before := machine.Snapshot()
 		n, err := node.New(node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: files()}})
 		require.NoError(t, err)
-		require.NoError(t, n.Apply(port(pod("late", "serve"))))
+		require.NoError(t, n.Apply(port(newPod("late", "serve"))))
 		ctx, end := context.WithCancel(t.Context())
 		var over sync.WaitGroup
 		over.Go(func() { assert.NoError(t, n.Run(ctx)) })
@@ -670,17 +670,17 @@ func TestNode_DrainLeavesNothingToStart(t *testing.T) {
 		n, err := node.New(node.Config{Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}})
 		require.NoError(t, err)
 		require.ErrorIs(t, n.Drain(t.Context(), node.DrainOptions{}), node.ErrNotRunning)
-		r := start(t, n)
+		r := runNode(t, n)
 		time.Sleep(5 * time.Second)
-		require.NoError(t, files.Apply(pod("static", "serve")))
+		require.NoError(t, files.Apply(newPod("static", "serve")))
 		synctest.Wait()
 		require.NoError(t, r.Drain(t.Context(), node.DrainOptions{}))
 		machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true})
 		time.Sleep(time.Hour)
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		require.Len(t, r.Pods(), 1)
 		assert.Equal(t, "NodeShutdown", r.Pods()[0].Status.Reason)
-		require.NoError(t, r.stop())
+		require.NoError(t, r.stopNode())
 	})
 }
 
@@ -689,13 +689,13 @@ func TestNode_DrainLeavesNothingToStart(t *testing.T) {
 func TestNode_DrainEndsWhatItAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		deaf := pod("deaf", "serve")
+		deaf := newPod("deaf", "serve")
 		deaf.Spec.TerminationGracePeriodSeconds = new(int64(20))
 		deaf.Annotations = map[string]string{"memory.podkeel.dev/c": "run=forever ignore-term"}
-		first := run(t, node.Config{Runtime: machine})
+		first := runConfig(t, node.Config{Runtime: machine})
 		require.NoError(t, first.Apply(deaf))
 		synctest.Wait()
-		require.NoError(t, first.stop())
+		require.NoError(t, first.stopNode())
 
 		n, err := node.New(node.Config{Runtime: machine})
 		require.NoError(t, err)
@@ -707,7 +707,7 @@ func TestNode_DrainEndsWhatItAdopts(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, n.Drain(ctx, node.DrainOptions{}))
 		assert.Equal(t, 20*time.Second, time.Since(begun), "it has its grace")
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		end()
 		over.Wait()
 	})

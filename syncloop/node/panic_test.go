@@ -66,9 +66,9 @@ type fuse struct {
 	hits  int // how often it has panicked
 }
 
-// at is called by everything that can panic. about is what tells the pod: its UID, or
+// panicAt is called by everything that can panic. about is what tells the pod: its UID, or
 // an ID that has it in it; empty: the call is about no pod.
-func (f *fuse) at(call, about string) {
+func (f *fuse) panicAt(call, about string) {
 	if f.call != call {
 		return
 	}
@@ -124,39 +124,39 @@ type (
 )
 
 func (r *fusedRuntime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	r.at("Runtime.RunHandler", r.owners[req.ContainerID])
+	r.panicAt("Runtime.RunHandler", r.owners[req.ContainerID])
 	return r.Runtime.RunHandler(ctx, req)
 }
 
 func (r *fusedRuntime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	r.at("Runtime.ListPods", "")
+	r.panicAt("Runtime.ListPods", "")
 	return r.Runtime.ListPods(ctx)
 }
 
 func (r *fusedRuntime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	r.at("Runtime.PodStatus", string(uid))
+	r.panicAt("Runtime.PodStatus", string(uid))
 	return r.Runtime.PodStatus(ctx, uid)
 }
 
 func (r *fusedRuntime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
-	r.at("Runtime.RunSandbox", string(req.Pod.UID))
+	r.panicAt("Runtime.RunSandbox", string(req.Pod.UID))
 	id, err := r.Runtime.RunSandbox(ctx, req)
 	r.dirs[id], r.owners[id] = req.LogDir, string(req.Pod.UID)
 	return id, err
 }
 
 func (r *fusedRuntime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	r.at("Runtime.StopSandbox", r.owners[req.SandboxID])
+	r.panicAt("Runtime.StopSandbox", r.owners[req.SandboxID])
 	return r.Runtime.StopSandbox(ctx, req)
 }
 
 func (r *fusedRuntime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	r.at("Runtime.RemoveSandbox", r.owners[req.SandboxID])
+	r.panicAt("Runtime.RemoveSandbox", r.owners[req.SandboxID])
 	return r.Runtime.RemoveSandbox(ctx, req)
 }
 
 func (r *fusedRuntime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
-	r.at("Runtime.CreateContainer", string(req.Pod.UID))
+	r.panicAt("Runtime.CreateContainer", string(req.Pod.UID))
 	id, err := r.Runtime.CreateContainer(ctx, req)
 	if err == nil {
 		r.logs[id], r.owners[id] = filepath.Join(r.dirs[req.SandboxID], req.LogPath), string(req.Pod.UID)
@@ -165,77 +165,77 @@ func (r *fusedRuntime) CreateContainer(ctx context.Context, req runtime.CreateCo
 }
 
 func (r *fusedRuntime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	r.at("Runtime.StartContainer", r.owners[req.ContainerID])
+	r.panicAt("Runtime.StartContainer", r.owners[req.ContainerID])
 	return errors.Join(r.ReopenContainerLog(nil, req.ContainerID), r.Runtime.StartContainer(ctx, req))
 }
 
 func (r *fusedRuntime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	r.at("Runtime.StopContainer", r.owners[req.ContainerID])
+	r.panicAt("Runtime.StopContainer", r.owners[req.ContainerID])
 	return r.Runtime.StopContainer(ctx, req)
 }
 
 func (r *fusedRuntime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	r.at("Runtime.RemoveContainer", r.owners[req.ContainerID])
+	r.panicAt("Runtime.RemoveContainer", r.owners[req.ContainerID])
 	return r.Runtime.RemoveContainer(ctx, req)
 }
 
 func (r *fusedRuntime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	r.at("Runtime.PullImage", string(req.Pod.UID))
+	r.panicAt("Runtime.PullImage", string(req.Pod.UID))
 	return r.Runtime.PullImage(ctx, req)
 }
 
 func (r *fusedRuntime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	r.at("Runtime.ImageStatus", string(req.Pod.UID))
+	r.panicAt("Runtime.ImageStatus", string(req.Pod.UID))
 	return r.Runtime.ImageStatus(ctx, req)
 }
 
 func (r *fusedRuntime) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	r.at("Runtime.ListImages", "")
+	r.panicAt("Runtime.ListImages", "")
 	return r.Runtime.ListImages(ctx)
 }
 
 func (r *fusedRuntime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	r.at("Runtime.RemoveImage", "")
+	r.panicAt("Runtime.RemoveImage", "")
 	return r.Runtime.RemoveImage(ctx, req)
 }
 
 func (r *fusedRuntime) Events(ctx context.Context, sink func(runtime.Event)) error {
-	r.at("Runtime.Events", "")
+	r.panicAt("Runtime.Events", "")
 	return r.Runtime.Events(ctx, sink)
 }
 
 func (r *fusedRuntime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	r.at("Runtime.RuntimeStatus", "")
+	r.panicAt("Runtime.RuntimeStatus", "")
 	return r.Runtime.RuntimeStatus(ctx)
 }
 
 func (r *fusedRuntime) Exec(_ context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	r.at("Runtime.Exec", r.owners[req.ContainerID])
+	r.panicAt("Runtime.Exec", r.owners[req.ContainerID])
 	return runtime.ExecResult{}, nil
 }
 
 func (r *fusedRuntime) ExecStream(context.Context, runtime.ExecStreamRequest, runtime.Streams) (int32, error) {
-	r.at("Runtime.ExecStream", "")
+	r.panicAt("Runtime.ExecStream", "")
 	return 0, nil
 }
 
 func (r *fusedRuntime) Attach(context.Context, runtime.AttachRequest, runtime.Streams) error {
-	r.at("Runtime.Attach", "")
+	r.panicAt("Runtime.Attach", "")
 	return nil
 }
 
 func (r *fusedRuntime) PortForward(context.Context, runtime.PortForwardRequest, io.ReadWriteCloser) error {
-	r.at("Runtime.PortForward", "")
+	r.panicAt("Runtime.PortForward", "")
 	return nil
 }
 
 func (r *fusedRuntime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	r.at("Runtime.ReadLog", r.owners[req.ContainerID])
+	r.panicAt("Runtime.ReadLog", r.owners[req.ContainerID])
 	return r.Runtime.ReadLog(ctx, req, w)
 }
 
 func (v fusedView) Node() node.NodeInfo {
-	v.at("View.Node", "")
+	v.panicAt("View.Node", "")
 	return node.NodeInfo{}
 }
 
@@ -244,14 +244,14 @@ func (v fusedView) Refresh() {}
 // ReopenContainerLog writes enough to make the log due for rotation.
 func (r *fusedRuntime) ReopenContainerLog(ctx context.Context, id string) error {
 	if ctx != nil { // Not a start.
-		r.at("Runtime.ReopenContainerLog", r.owners[id])
+		r.panicAt("Runtime.ReopenContainerLog", r.owners[id])
 	}
 	path := r.logs[id]
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("0123456789"), 0o644))
 }
 
 func (r *fusedRuntime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	r.at("Runtime.ImageFilesystem", "")
+	r.panicAt("Runtime.ImageFilesystem", "")
 	return r.Runtime.ImageFilesystem(ctx)
 }
 
@@ -262,7 +262,7 @@ func (closed) Close() error { return nil }
 
 // Features leaves out HandlerRunner if commands and connections are to be used.
 func (r *fusedRuntime) Features() runtime.Features {
-	r.at("Runtime.Features", "")
+	r.panicAt("Runtime.Features", "")
 	f := r.Runtime.Features()
 	f.EventSource, f.StatusReporter, f.Execer, f.ExecStreamer, f.Attacher, f.PortForwarder = r, r, r, r, r, r
 	f.LogReader, f.LogReopener, f.UsedImageLister, f.ImageFilesystem = r, r, r, r
@@ -274,102 +274,102 @@ func (r *fusedRuntime) Features() runtime.Features {
 }
 
 func (r *fusedRuntime) ListUsedImages(context.Context) ([]string, error) {
-	r.at("Runtime.ListUsedImages", "")
+	r.panicAt("Runtime.ListUsedImages", "")
 	return nil, runtime.ErrUnsupported // The machine has no other containers.
 }
 
 func (c fusedCgroups) Ensure(uid types.UID, _ podresources.PodValues, _ int64) (string, error) {
-	c.at("PodCgroups.Ensure", string(uid))
+	c.panicAt("PodCgroups.Ensure", string(uid))
 	return "", nil
 }
 
 func (c fusedCgroups) EnsureQOS(cgroups.QOSValues) error {
-	c.at("PodCgroups.EnsureQOS", "")
+	c.panicAt("PodCgroups.EnsureQOS", "")
 	return nil
 }
 
 func (c fusedCgroups) List() ([]types.UID, error) {
-	c.at("PodCgroups.List", "")
+	c.panicAt("PodCgroups.List", "")
 	return nil, nil
 }
 
 func (c fusedCgroups) Remove(_ context.Context, uid types.UID) error {
-	c.at("PodCgroups.Remove", string(uid))
+	c.panicAt("PodCgroups.Remove", string(uid))
 	return nil
 }
 
 func (v fusedVolumes) Problems(pod *v1.Pod) []podsync.Problem {
-	v.at("Volumes.Problems", string(pod.UID))
+	v.panicAt("Volumes.Problems", string(pod.UID))
 	return v.Volumes.Problems(pod)
 }
 
 func (v fusedVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
-	v.at("Volumes.SetUp", string(pod.UID))
+	v.panicAt("Volumes.SetUp", string(pod.UID))
 	return v.Volumes.SetUp(ctx, pod)
 }
 
 func (v fusedVolumes) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]runtime.Mount, error) {
-	v.at("Volumes.Mounts", string(pod.UID))
+	v.panicAt("Volumes.Mounts", string(pod.UID))
 	return v.Volumes.Mounts(ctx, pod, c, expand)
 }
 
 func (v fusedVolumes) TearDown(ctx context.Context, uid types.UID) error {
-	v.at("Volumes.TearDown", string(uid))
+	v.panicAt("Volumes.TearDown", string(uid))
 	return v.Volumes.TearDown(ctx, uid)
 }
 
 func (f fusedFiles) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
-	f.at("Files.Hosts", string(pod.UID))
+	f.panicAt("Files.Hosts", string(pod.UID))
 	return f.Volumes.Hosts(pod, ips, names)
 }
 
 func (f fusedFiles) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
-	f.at("Files.TerminationLog", string(pod.UID))
+	f.panicAt("Files.TerminationLog", string(pod.UID))
 	return f.Volumes.TerminationLog(pod, container, attempt)
 }
 
 func (f fusedFiles) ReadTerminationLog(uid types.UID, container string, attempt uint32, limit int) ([]byte, error) {
-	f.at("Files.ReadTerminationLog", string(uid))
+	f.panicAt("Files.ReadTerminationLog", string(uid))
 	return f.Volumes.ReadTerminationLog(uid, container, attempt, limit)
 }
 
 func (o fusedObjects) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
-	o.at("Objects.ConfigMap", "")
+	o.panicAt("Objects.ConfigMap", "")
 	return o.Map.ConfigMap(ctx, namespace, name)
 }
 
 func (o fusedObjects) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
-	o.at("Objects.Secret", "")
+	o.panicAt("Objects.Secret", "")
 	return o.Map.Secret(ctx, namespace, name)
 }
 
 func (s fusedServices) Services(_ context.Context, pod *v1.Pod) ([]*v1.Service, error) {
-	s.at("Services.Services", string(pod.UID))
+	s.panicAt("Services.Services", string(pod.UID))
 	return nil, nil
 }
 
 func (e fusedStatuses) Save(pod *v1.Pod, _ *v1.PodStatus) error {
-	e.at("TerminalStatuses.Save", string(pod.UID))
+	e.panicAt("TerminalStatuses.Save", string(pod.UID))
 	return nil
 }
 
 func (e fusedStatuses) Drop(uid types.UID) error {
-	e.at("TerminalStatuses.Drop", string(uid))
+	e.panicAt("TerminalStatuses.Drop", string(uid))
 	return nil
 }
 
 func (e fusedStatuses) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
-	e.at("TerminalStatuses.Consume", string(pod.UID))
+	e.panicAt("TerminalStatuses.Consume", string(pod.UID))
 	return v1.PodStatus{}, false
 }
 
 func (e fusedStatuses) Pods(func(types.UID) bool, int) ([]types.UID, error) {
-	e.at("TerminalStatuses.Pods", "")
+	e.panicAt("TerminalStatuses.Pods", "")
 	return nil, nil
 }
 
 func (r fusedResources) SaveResources(pod *v1.Pod, _ allocation.PodResources) error {
-	r.at("AllocatedResources.SaveResources", string(pod.UID))
+	r.panicAt("AllocatedResources.SaveResources", string(pod.UID))
 	return nil
 }
 
@@ -380,72 +380,77 @@ func (r fusedResources) ConsumeResources(*v1.Pod) (resources allocation.PodResou
 func (r fusedResources) DropResources(types.UID) error { return nil }
 
 func (r fusedResources) Pods(func(types.UID) bool, int) ([]types.UID, error) {
-	r.at("AllocatedResources.Pods", "")
+	r.panicAt("AllocatedResources.Pods", "")
 	return nil, nil
 }
 
 func (c fusedStates) SaveContainers(pod *v1.Pod, _ []podsync.ContainerState) error {
-	c.at("ContainerStates.SaveContainers", string(pod.UID))
+	c.panicAt("ContainerStates.SaveContainers", string(pod.UID))
 	return nil
 }
 
 func (c fusedStates) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
-	c.at("ContainerStates.ConsumeContainers", string(pod.UID))
+	c.panicAt("ContainerStates.ConsumeContainers", string(pod.UID))
 	return nil
 }
 
 func (c fusedStates) DropContainers(uid types.UID) error {
-	c.at("ContainerStates.DropContainers", string(uid))
+	c.panicAt("ContainerStates.DropContainers", string(uid))
 	return nil
 }
 
 func (c fusedStates) Pods(of func(types.UID) bool, _ int) ([]types.UID, error) {
-	c.at("ContainerStates.Pods", "")
+	c.panicAt("ContainerStates.Pods", "")
 	return nil, nil
 }
 
 func (h fusedHTTP) Get(_ context.Context, url string, _ http.Header) error {
-	h.at("HTTP.Get", url)
+	h.panicAt("HTTP.Get", url)
 	return nil
 }
 
 func (k fusedKeyring) Credentials(_ context.Context, _ string, pod *v1.Pod, _ []v1.Secret) ([]runtime.Auth, error) {
-	k.at("Keyring.Credentials", string(pod.UID))
+	k.panicAt("Keyring.Credentials", string(pod.UID))
 	return nil, nil
 }
 
 func (c fusedChecker) Check(_ context.Context, req prober.Request) (prober.CheckResult, string, error) {
-	c.at(c.call, string(req.UID))
+	c.panicAt(c.call, string(req.UID))
 	return prober.Passed, "", nil
 }
 
-func (r fusedRecorder) Event(k8sruntime.Object, string, string, string) { r.at("Recorder.Event", "") }
+func (r fusedRecorder) Event(k8sruntime.Object, string, string, string) {
+	r.panicAt("Recorder.Event", "")
+}
 
 func (r fusedRecorder) Eventf(k8sruntime.Object, string, string, string, ...any) {
-	r.at("Recorder.Eventf", "")
+	r.panicAt("Recorder.Eventf", "")
 }
 
 func (s fusedSink) Send(_ context.Context, u status.Update) error {
-	s.at("Sink.Send", string(u.UID))
+	s.panicAt("Sink.Send", string(u.UID))
 	return nil
 }
 
 func (s fusedSource) Run(_ context.Context, sink source.Sink) error {
 	sink.Set(source.Snapshot{})
-	s.at("Sources.Run", "")
+	s.panicAt("Sources.Run", "")
 	return nil
 }
 
-func (l fusedLog) Enabled(context.Context, slog.Level) bool { l.at("Log.Enabled", ""); return true }
+func (l fusedLog) Enabled(context.Context, slog.Level) bool {
+	l.panicAt("Log.Enabled", "")
+	return true
+}
 
-func (l fusedLog) Handle(context.Context, slog.Record) error { l.at("Log.Handle", ""); return nil }
+func (l fusedLog) Handle(context.Context, slog.Record) error { l.panicAt("Log.Handle", ""); return nil }
 
-func (l fusedLog) WithAttrs([]slog.Attr) slog.Handler { l.at("Log.WithAttrs", ""); return l }
+func (l fusedLog) WithAttrs([]slog.Attr) slog.Handler { l.panicAt("Log.WithAttrs", ""); return l }
 
-func (l fusedLog) WithGroup(string) slog.Handler { l.at("Log.WithGroup", ""); return l }
+func (l fusedLog) WithGroup(string) slog.Handler { l.panicAt("Log.WithGroup", ""); return l }
 
 func (a fusedAdmit) Admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-	a.at("Admit.Admit", string(attrs.Pod.UID))
+	a.panicAt("Admit.Admit", string(attrs.Pod.UID))
 	return syncloop.PodAdmitResult{Admit: true}
 }
 
@@ -481,40 +486,40 @@ func newScene(t *testing.T, f *fuse) *scene {
 		Volumes:  node.VolumesConfig{Manager: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}},
 		Cgroups:  node.CgroupsConfig{PodCgroups: fusedCgroups{f}},
 		Containers: node.ContainersConfig{
-			Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, HTTP: fusedHTTP{f},
+			Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.panicAt("RuntimeClass", ""); return "", true }, HTTP: fusedHTTP{f},
 			Augment: func(_ context.Context, pod *v1.Pod, _ *v1.Container) (podsync.Additions, error) {
-				f.at("Augment", string(pod.UID))
+				f.panicAt("Augment", string(pod.UID))
 				return podsync.Additions{}, nil
 			},
-			DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
+			DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.panicAt("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
 		},
 		Scheduling: node.SchedulingConfig{
 			View: fusedView{f}, Admit: []syncloop.PodAdmitHandler{fusedAdmit{f}},
-			Evictable: func(pod *v1.Pod) bool { f.at("Evictable", string(pod.UID)); return true },
+			Evictable: func(pod *v1.Pod) bool { f.panicAt("Evictable", string(pod.UID)); return true },
 		},
 		Images: node.ImagesConfig{Keyring: fusedKeyring{f}},
 		Probes: node.ProbesConfig{GRPC: fusedChecker{f, "GRPCProbes.Check"}},
 		Logs:   node.LogsConfig{Root: root, MaxBytes: 5},
-		Clock:  s.process.Clock(), Jitter: func() float64 { f.at("Jitter", ""); return 0 },
+		Clock:  s.process.Clock(), Jitter: func() float64 { f.panicAt("Jitter", ""); return 0 },
 		Log: slog.New(fusedLog{f}), Recorder: fusedRecorder{f},
 		Hooks: node.Hooks{
-			Timeline: func(uid types.UID, _ timeline.Record) { f.at("Hooks.Timeline", string(uid)) },
+			Timeline: func(uid types.UID, _ timeline.Record) { f.panicAt("Hooks.Timeline", string(uid)) },
 			Workers: podworkers.Hooks{
 				Phase: func(uid types.UID, _ uint64, _ lifecycle.Phase) {
-					f.at("Hooks.Phase", string(uid))
+					f.panicAt("Hooks.Phase", string(uid))
 					if f.call == "Hooks.Panicked" {
 						panic("boom")
 					}
 				},
-				Forgotten: func(uid types.UID) { f.at("Hooks.Forgotten", string(uid)) },
-				Syncing:   func(pod *v1.Pod, _ uint64) { f.at("Hooks.Syncing", string(pod.UID)) },
-				Synced:    func(sync podworkers.Synced) { f.at("Hooks.Synced", string(sync.UID)) },
+				Forgotten: func(uid types.UID) { f.panicAt("Hooks.Forgotten", string(uid)) },
+				Syncing:   func(pod *v1.Pod, _ uint64) { f.panicAt("Hooks.Syncing", string(pod.UID)) },
+				Synced:    func(sync podworkers.Synced) { f.panicAt("Hooks.Synced", string(sync.UID)) },
 				Panicked: func(call string, _ error) {
 					s.told = append(s.told, call)
-					f.at("Hooks.Panicked", "")
+					f.panicAt("Hooks.Panicked", "")
 				},
 			},
-			Status: func(pod *v1.Pod, _ *v1.PodStatus) { f.at("Hooks.Status", string(pod.UID)) },
+			Status: func(pod *v1.Pod, _ *v1.PodStatus) { f.panicAt("Hooks.Status", string(pod.UID)) },
 		},
 	}
 	switch f.call {
@@ -529,8 +534,8 @@ func newScene(t *testing.T, f *fuse) *scene {
 	return s
 }
 
-// worker is a pod that makes use of everything: its container fails now and then.
-func worker(i int) *v1.Pod {
+// workerPod returns a pod that uses every feature. Its container fails from time to time.
+func workerPod(i int) *v1.Pod {
 	name := fmt.Sprintf("pod-%d", i)
 	hook := func(h v1.LifecycleHandler) *v1.LifecycleHandler { return &h }
 	return &v1.Pod{
@@ -558,13 +563,13 @@ func worker(i int) *v1.Pod {
 	}
 }
 
-// play is the life of ten pods: they run, one is evicted, and all are dropped. It
+// playStory is the life of ten pods: they run, one is evicted, and all are dropped. It
 // returns how many have been ready, and how many have gone without a trace.
-func (s *scene) play() (ready, gone int) {
+func (s *scene) playStory() (ready, gone int) {
 	ctx, end := executor.WithCancel(context.Background())
 	var pods []*v1.Pod
 	for i := range crowd {
-		pods = append(pods, worker(i))
+		pods = append(pods, workerPod(i))
 	}
 	require.NoError(s.t, s.node.Replace(pods))
 	ended := false
@@ -572,7 +577,7 @@ func (s *scene) play() (ready, gone int) {
 		s.err = s.node.Run(ctx)
 		ended = true
 	})
-	s.pass(2 * time.Minute)
+	s.passTime(2 * time.Minute)
 	s.process.Go(func() {
 		_ = s.node.Containers().ReadLog(ctx, runtime.ReadLogRequest{}, io.Discard)
 		_, _ = s.node.Containers().ExecStream(ctx, runtime.ExecStreamRequest{}, runtime.Streams{})
@@ -580,9 +585,9 @@ func (s *scene) play() (ready, gone int) {
 		_ = s.node.Containers().PortForward(ctx, runtime.PortForwardRequest{}, closed{})
 	})
 	_, _ = s.node.Evict("pod-0", node.Eviction{})
-	s.pass(time.Minute)
+	s.passTime(time.Minute)
 	require.NoError(s.t, s.node.Replace(nil))
-	s.pass(8 * time.Minute)
+	s.passTime(8 * time.Minute)
 	for i := range crowd {
 		uid := types.UID(fmt.Sprintf("pod-%d", i))
 		left := s.machine.SnapshotPod(uid)
@@ -597,8 +602,8 @@ func (s *scene) play() (ready, gone int) {
 	return len(s.ready), gone
 }
 
-// pass lets time pass, and looks now and then.
-func (s *scene) pass(d time.Duration) {
+// passTime runs the simulation for d and records the ready pods.
+func (s *scene) passTime(d time.Duration) {
 	for end := s.scheduler.Now().Add(d); s.scheduler.Now().Before(end); {
 		s.scheduler.RunUntil(s.scheduler.Now().Add(20 * time.Second))
 		for _, p := range s.node.Pods() {
@@ -759,7 +764,7 @@ func TestPanic_OfAnythingInConfig(t *testing.T) {
 				t.Skip("every second call panics once, unless PODKEEL_LONG is 1")
 			}
 			s := newScene(t, &fuse{call: c.call, times: 1})
-			ready, gone := s.play()
+			ready, gone := s.playStory()
 			assert.Equal(t, [3]int{1, crowd, crowd}, [3]int{s.hits, ready, gone}, "panics, ready, gone")
 			assert.NoError(t, s.err)
 			s.assertTold(name)
@@ -769,7 +774,7 @@ func TestPanic_OfAnythingInConfig(t *testing.T) {
 				t.Skip("every second call panics always, unless PODKEEL_LONG is 1")
 			}
 			s := newScene(t, &fuse{call: c.call, times: -1})
-			ready, gone := s.play()
+			ready, gone := s.playStory()
 			assert.Equal(t, [2]int{c.ready, c.gone}, [2]int{ready, gone}, "ready, gone")
 			assert.Positive(t, s.hits)
 			if s.err != nil { // What could not end, or be told, is named.
@@ -787,8 +792,8 @@ func (s *scene) assertTold(name string) {
 	assert.Contains(s.t, s.unhealthy, name+" panicked: boom (contained; ")
 }
 
-// calls lists what can be called of a field of Config.
-func calls(field string, t reflect.Type) (list []string) {
+// listCalls returns the calls that a field of Config can receive.
+func listCalls(field string, t reflect.Type) (list []string) {
 	switch t.Kind() {
 	case reflect.Func:
 		return []string{field}
@@ -797,24 +802,24 @@ func calls(field string, t reflect.Type) (list []string) {
 			list = append(list, field+"."+t.Method(i).Name)
 		}
 	case reflect.Slice, reflect.Map:
-		return calls(field, t.Elem())
+		return listCalls(field, t.Elem())
 	case reflect.Pointer:
 		if t == reflect.TypeFor[*slog.Logger]() {
-			return calls(field, reflect.TypeFor[slog.Handler]())
+			return listCalls(field, reflect.TypeFor[slog.Handler]())
 		}
-		return calls(field, t.Elem())
+		return listCalls(field, t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if f := t.Field(i); f.IsExported() && (f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface) {
-				list = append(list, calls(field+"."+f.Name, f.Type)...)
+				list = append(list, listCalls(field+"."+f.Name, f.Type)...)
 			}
 		}
 	}
 	return list
 }
 
-// features lists the methods of the optional interfaces of package runtime.
-func features(t *testing.T) (list []string) {
+// optionalMethods returns the methods of the optional interfaces of package runtime.
+func optionalMethods(t *testing.T) (list []string) {
 	for _, name := range []string{"optional.go", "features.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), "../../runtime/"+name, nil, 0)
 		require.NoError(t, err)
@@ -836,20 +841,20 @@ var callNames = map[string]string{"Manager": "Volumes", "GRPC": "GRPCProbes"}
 // TestPanic_TheTableIsComplete: a new field of Config, and a new method of an interface in it, needs a
 // row that says what a panic of it costs.
 func TestPanic_TheTableIsComplete(t *testing.T) {
-	want := features(t)
+	want := optionalMethods(t)
 	config := reflect.TypeFor[node.Config]()
 	for i := range config.NumField() {
 		field := config.Field(i)
 		switch group := field.Type; {
 		case group == reflect.TypeFor[node.Hooks]():
-			want = append(want, calls("Hooks", group)...)
-			want = append(want, calls("Hooks", reflect.TypeFor[podworkers.Hooks]())...)
+			want = append(want, listCalls("Hooks", group)...)
+			want = append(want, listCalls("Hooks", reflect.TypeFor[podworkers.Hooks]())...)
 		case strings.HasSuffix(group.String(), "Config"): // A group: a panic is named by the field in it.
 			for i := range group.NumField() {
-				want = append(want, calls(cmp.Or(callNames[group.Field(i).Name], group.Field(i).Name), group.Field(i).Type)...)
+				want = append(want, listCalls(cmp.Or(callNames[group.Field(i).Name], group.Field(i).Name), group.Field(i).Type)...)
 			}
 		default:
-			want = append(want, calls(field.Name, group)...)
+			want = append(want, listCalls(field.Name, group)...)
 		}
 	}
 	slices.Sort(want)

@@ -42,8 +42,8 @@ func (s *sink) Send(_ context.Context, u status.Update) error {
 	return nil
 }
 
-// last is the newest line about a pod.
-func (s *sink) last(name string) (newest string) {
+// lastLine returns the newest line about a pod.
+func (s *sink) lastLine(name string) (newest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, line := range s.lines {
@@ -59,12 +59,12 @@ func (s *sink) last(name string) (newest string) {
 func TestNode_Sink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now()}
-		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}})
-		job := pod("job", "sh", "-c", "sleep 5; exit 0")
+		n := runConfig(t, node.Config{Statuses: node.StatusesConfig{Sink: told}})
+		job := newPod("job", "sh", "-c", "sleep 5; exit 0")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
 		time.Sleep(10 * time.Second)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 		require.NotEmpty(t, told.lines)
 		assert.Equal(t, "1s job Running removed=false", told.lines[0], "the first call is made again")
 		assert.Equal(t, "5s job Succeeded removed=false", told.lines[len(told.lines)-1])
@@ -76,12 +76,12 @@ func TestNode_Sink(t *testing.T) {
 func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Sync: node.SyncConfig{Resync: time.Hour}})
-		require.NoError(t, n.Apply(deaf("web")))
+		n := runConfig(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Sync: node.SyncConfig{Resync: time.Hour}})
+		require.NoError(t, n.Apply(podIgnoringTerm("web")))
 		time.Sleep(10 * time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "low on memory"})
 		require.NoError(t, err)
-		bad := pod("bad", "serve")
+		bad := newPod("bad", "serve")
 		bad.Spec.OS = &v1.PodOS{Name: v1.Windows}
 		require.NoError(t, n.Apply(bad))
 		time.Sleep(time.Second)
@@ -91,7 +91,7 @@ func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 		}
 		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodRunning, "bad": v1.PodFailed}, phases)
 		time.Sleep(time.Minute)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 		ends := map[string][]string{}
 		for _, line := range told.lines {
 			var at, name, phase string
@@ -111,8 +111,8 @@ func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 func TestNode_Item43_ST17_EndsWhileAPodIsStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Sync: node.SyncConfig{Resync: time.Hour}})
-		require.NoError(t, n.Apply(deaf("web")))
+		n := runConfig(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Sync: node.SyncConfig{Resync: time.Hour}})
+		require.NoError(t, n.Apply(podIgnoringTerm("web")))
 		time.Sleep(10 * time.Second)
 		told.mu.Lock()
 		told.lines = nil
@@ -121,7 +121,7 @@ func TestNode_Item43_ST17_EndsWhileAPodIsStopping(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
 		ended := time.Now()
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 		assert.Zero(t, time.Since(ended))
 		assert.Equal(t, []string{"10s web Running removed=false"}, told.lines)
 	})
@@ -142,14 +142,14 @@ func (w *waiting) Send(_ context.Context, u status.Update) error {
 func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
-		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Scheduling: node.SchedulingConfig{MaxPods: 1}, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
-		require.NoError(t, n.Apply(pod("first", "serve")))
+		n := runConfig(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Scheduling: node.SchedulingConfig{MaxPods: 1}, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
+		require.NoError(t, n.Apply(newPod("first", "serve")))
 		time.Sleep(2 * time.Second)
-		require.NoError(t, n.Apply(pod("refused", "serve")))
+		require.NoError(t, n.Apply(newPod("refused", "serve")))
 		time.Sleep(3 * time.Second)
 		require.Error(t, n.Health().Waiting)
-		assert.Equal(t, "3s refused Failed removed=false", told.last("refused"), "when snapshots are waited for no longer")
-		require.NoError(t, n.stop())
+		assert.Equal(t, "3s refused Failed removed=false", told.lastLine("refused"), "when snapshots are waited for no longer")
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -159,12 +159,12 @@ func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.CreateContainer, Latency: 5 * time.Second, Do: faulty.Fail}}})
 		require.NoError(t, err)
 		told := &waiting{}
-		n := run(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Statuses: node.StatusesConfig{Sink: told}, Runtime: rules.Wrap(memory.New(memory.Config{}), nil)})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"ContainerCreating"}, slices.Compact(told.reasons))
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 		assert.Equal(t, []string{"ContainerCreating", "CreateContainerError"}, slices.Compact(told.reasons))
 	})
 }

@@ -32,7 +32,7 @@ type con struct {
 	sidecar  bool
 }
 
-func (c con) status(name string) v1.ContainerStatus {
+func (c con) containerStatus(name string) v1.ContainerStatus {
 	started := c.state.Running != nil && c.ready
 	return v1.ContainerStatus{Name: name, State: c.state, Ready: c.ready, Started: &started, RestartCount: c.restarts}
 }
@@ -48,7 +48,7 @@ type look struct {
 	statusless      bool // nothing has been said of its containers yet
 }
 
-func (l look) pod() *v1.Pod {
+func (l look) newPod() *v1.Pod {
 	p := &v1.Pod{Status: v1.PodStatus{Phase: l.phase, Reason: l.reason}}
 	if l.deleted {
 		p.DeletionTimestamp = &metav1.Time{}
@@ -60,12 +60,12 @@ func (l look) pod() *v1.Pod {
 			one.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 		}
 		p.Spec.InitContainers = append(p.Spec.InitContainers, one)
-		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, c.status(name))
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, c.containerStatus(name))
 	}
 	for i, c := range l.regular {
 		name := string(rune('p' + i))
 		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: name})
-		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, c.status(name))
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, c.containerStatus(name))
 	}
 	if l.statusless {
 		p.Status.InitContainerStatuses, p.Status.ContainerStatuses = nil, nil
@@ -130,7 +130,7 @@ func TestSummarize(t *testing.T) {
 		"ended, and deleted":           {look{phase: v1.PodSucceeded, initialized: true, regular: []con{{state: ok}}, deleted: true}, "0/1 Completed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, node.Summarize(c.pod(), c.worker).String())
+			assert.Equal(t, c.want, node.Summarize(c.newPod(), c.worker).String())
 		})
 	}
 }

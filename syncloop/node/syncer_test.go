@@ -33,20 +33,20 @@ type foreign struct {
 	kept  []types.UID         // at the last Forget
 }
 
-func (f *foreign) note(call string, pod *v1.Pod) {
+func (f *foreign) recordCall(call string, pod *v1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[pod.Name] = append(f.calls[pod.Name], call)
 }
 
-func (f *foreign) seen(pod string) string {
+func (f *foreign) callsFor(pod string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return strings.Join(slices.Compact(slices.Clone(f.calls[pod])), ", ")
 }
 
 func (f *foreign) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (bool, error) {
-	f.note("sync", pod)
+	f.recordCall("sync", pod)
 	if pod.Name == "bad" {
 		panic("a fault of the syncer")
 	}
@@ -62,7 +62,7 @@ func (f *foreign) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ 
 }
 
 func (f *foreign) SyncTerminatingPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus, _ *int64, change podworkers.PodStatusFunc) error {
-	f.note("stop", pod)
+	f.recordCall("stop", pod)
 	if status, ok := f.parts.Status.GetPodStatus(pod.UID); ok && change != nil {
 		change(&status)
 		f.parts.Status.SetPodStatus(pod, status)
@@ -73,7 +73,7 @@ func (f *foreign) SyncTerminatingPod(_ context.Context, pod *v1.Pod, _ *runtime.
 func (f *foreign) SyncTerminatingRuntimePod(context.Context, *runtime.Pod) error { return nil }
 
 func (f *foreign) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus) error {
-	f.note("clean up", pod)
+	f.recordCall("clean up", pod)
 	f.parts.Status.TerminatePod(pod)
 	return nil
 }
@@ -94,19 +94,19 @@ func (f *foreign) Forget(keep func(types.UID) bool) {
 func TestNode_NewSyncer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, f := memory.New(memory.Config{}), &foreign{calls: make(map[string][]string)}
-		n := run(t, node.Config{Runtime: machine, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
+		n := runConfig(t, node.Config{Runtime: machine, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
 			f.parts = parts
 			return f, nil
 		}})
-		web, job := pod("web"), pod("job")
+		web, job := newPod("web"), newPod("job")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		web.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}}}
 		require.NoError(t, n.Apply(web))
 		require.NoError(t, n.Apply(job))
 		time.Sleep(2 * time.Second)
-		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodRunning, "job": v1.PodRunning}, phases(n.Node), "no field is checked for it")
+		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodRunning, "job": v1.PodRunning}, podPhases(n.Node), "no field is checked for it")
 		time.Sleep(4 * time.Second)
-		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodRunning, "job": v1.PodSucceeded}, phases(n.Node))
+		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodRunning, "job": v1.PodSucceeded}, podPhases(n.Node))
 		assert.Equal(t, []types.UID{"web", "job"}, f.kept, "what is asked after housekeeping")
 
 		n.Delete("job")
@@ -114,20 +114,20 @@ func TestNode_NewSyncer(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, ended.Wait(t.Context()))
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodFailed}, phases(n.Node))
-		assert.Equal(t, "sync, stop, clean up", f.seen("job"))
-		assert.Equal(t, "sync, stop, clean up", f.seen("web"))
+		assert.Equal(t, map[string]v1.PodPhase{"web": v1.PodFailed}, podPhases(n.Node))
+		assert.Equal(t, "sync, stop, clean up", f.callsFor("job"))
+		assert.Equal(t, "sync, stop, clean up", f.callsFor("web"))
 		assert.Empty(t, machine.Snapshot(), "the runtime has not been asked for anything")
 		assert.Equal(t, []types.UID{"web"}, f.kept)
 
-		require.NoError(t, n.Apply(pod("bad")))
+		require.NoError(t, n.Apply(newPod("bad")))
 		time.Sleep(time.Second)
 		assert.ErrorContains(t, n.Health().Err, "SyncPod", "a panic of the PodSyncer costs that call")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
-func phases(n *node.Node) map[string]v1.PodPhase {
+func podPhases(n *node.Node) map[string]v1.PodPhase {
 	all := make(map[string]v1.PodPhase)
 	for _, p := range n.Pods() {
 		all[p.Name] = p.Status.Phase
@@ -154,7 +154,7 @@ func (w wrapped) SyncPod(ctx context.Context, kind podworkers.SyncPodType, pod, 
 func TestNode_NewSyncer_AroundTheReference(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n := run(t, node.Config{Runtime: machine, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
+		n := runConfig(t, node.Config{Runtime: machine, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
 			assert.NotNil(t, parts.Runtime)
 			assert.NotNil(t, parts.Prober)
 			assert.NotNil(t, parts.PLEG)
@@ -166,20 +166,20 @@ func TestNode_NewSyncer_AroundTheReference(t *testing.T) {
 				return nil
 			}}, err
 		}})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
-		assert.Equal(t, []string{"web/c"}, names(machine))
-		require.NoError(t, n.Apply(pod("late", "serve")))
-		odd := pod("odd", "serve")
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
+		require.NoError(t, n.Apply(newPod("late", "serve")))
+		odd := newPod("odd", "serve")
 		odd.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/x"}}}}
 		require.NoError(t, n.Apply(odd))
 		time.Sleep(time.Second)
-		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
 		e, _ := n.Explain("late")
 		assert.Contains(t, e.Sentence, "not yet")
 		e, _ = n.Explain("odd")
 		assert.Equal(t, "UnsupportedField", e.Reason)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -189,18 +189,18 @@ func TestNode_NewSyncer_Stability(t *testing.T) {
 	syncs := func(t *testing.T, less bool) int {
 		var resyncs atomic.Int32
 		synctest.Test(t, func(t *testing.T) {
-			n := run(t, node.Config{Sync: node.SyncConfig{Resync: time.Minute}, Jitter: func() float64 { return 0 }, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
+			n := runConfig(t, node.Config{Sync: node.SyncConfig{Resync: time.Minute}, Jitter: func() float64 { return 0 }, NewSyncer: func(parts node.SyncerParts) (podworkers.PodSyncer, error) {
 				s, err := podsync.New(parts.Reference)
 				if less {
 					parts.SetStability(s)
 				}
 				return wrapped{s, func(*v1.Pod) error { resyncs.Add(1); return nil }}, err
 			}})
-			require.NoError(t, n.Apply(pod("web", "serve")))
+			require.NoError(t, n.Apply(newPod("web", "serve")))
 			time.Sleep(30 * time.Second)
 			resyncs.Store(0) // It has started.
 			time.Sleep(5 * time.Minute)
-			require.NoError(t, n.stop())
+			require.NoError(t, n.stopNode())
 		})
 		return int(resyncs.Load())
 	}

@@ -28,7 +28,7 @@ type fullDisk struct {
 	never  types.UID // the pod whose status can never be saved
 }
 
-func (d *fullDisk) note(format string, args ...any) {
+func (d *fullDisk) addLine(format string, args ...any) {
 	d.said = append(d.said, fmt.Sprintf("%4.0f ", time.Since(d.begin).Seconds())+fmt.Sprintf(format, args...))
 }
 
@@ -36,7 +36,7 @@ func (d *fullDisk) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	full := d.full || pod.UID == d.never
-	d.note("save %s %s full=%t", pod.UID, status.Phase, full)
+	d.addLine("save %s %s full=%t", pod.UID, status.Phase, full)
 	if full && d.panics {
 		panic("no space")
 	}
@@ -49,7 +49,7 @@ func (d *fullDisk) Save(pod *v1.Pod, status *v1.PodStatus) error {
 func (d *fullDisk) Drop(uid types.UID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.note("drop %s", uid)
+	d.addLine("drop %s", uid)
 	return nil
 }
 
@@ -57,13 +57,13 @@ func (d *fullDisk) Consume(*v1.Pod) (v1.PodStatus, bool) { return v1.PodStatus{}
 
 func (d *fullDisk) Pods(func(types.UID) bool, int) ([]types.UID, error) { return nil, nil }
 
-func (d *fullDisk) set(full bool) {
+func (d *fullDisk) setFull(full bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.full = full
 }
 
-func (d *fullDisk) transcript() []string {
+func (d *fullDisk) takeLines() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	said := d.said
@@ -71,8 +71,8 @@ func (d *fullDisk) transcript() []string {
 	return said
 }
 
-// counted counts the syncs of a node.
-func counted(config node.Config) (node.Config, func() int) {
+// countSyncs returns a configuration whose hook counts the syncs, and a function that returns the count.
+func countSyncs(config node.Config) (node.Config, func() int) {
 	var (
 		mu sync.Mutex
 		n  int
@@ -92,9 +92,9 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 		t.Run(fmt.Sprint("panics=", panics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &fullDisk{full: true, begin: time.Now(), panics: panics}
-				config, syncs := counted(node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
-				n := run(t, config)
-				job := pod("job", "sleep", "5")
+				config, syncs := countSyncs(node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
+				n := runConfig(t, config)
+				job := newPod("job", "sleep", "5")
 				job.Spec.RestartPolicy = v1.RestartPolicyNever
 				require.NoError(t, n.Apply(job))
 				time.Sleep(20*time.Second + time.Second/2)
@@ -103,17 +103,17 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 					"   0 drop job",
 					"   5 save job Succeeded full=true", "   5 save job Succeeded full=true", "   5 save job Succeeded full=true",
 					"  15 save job Succeeded full=true",
-				}, disk.transcript())
+				}, disk.takeLines())
 				time.Sleep(10 * time.Minute)
 				assert.Equal(t, []string{
 					"  35 save job Succeeded full=true", "  75 save job Succeeded full=true", " 155 save job Succeeded full=true",
 					" 315 save job Succeeded full=true", " 615 save job Succeeded full=true",
-				}, disk.transcript())
-				disk.set(false)
+				}, disk.takeLines())
+				disk.setFull(false)
 				time.Sleep(time.Hour)
-				assert.Equal(t, []string{" 915 save job Succeeded full=false"}, disk.transcript())
+				assert.Equal(t, []string{" 915 save job Succeeded full=false"}, disk.takeLines())
 				assert.Equal(t, before, syncs(), "the pod is finished")
-				require.NoError(t, n.stop())
+				require.NoError(t, n.stopNode())
 			})
 		})
 	}
@@ -124,21 +124,21 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
-		job := pod("job", "sleep", "5")
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
+		job := newPod("job", "sleep", "5")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
 		time.Sleep(6 * time.Second)
 		n.Delete("job")
 		time.Sleep(6 * time.Second)
-		require.NoError(t, n.Apply(pod("job", "serve")))
+		require.NoError(t, n.Apply(newPod("job", "serve")))
 		time.Sleep(time.Second)
-		disk.set(false)
+		disk.setFull(false)
 		time.Sleep(time.Hour)
 		assert.Equal(t, []string{
 			"   0 drop job", "   5 save job Succeeded full=true", "   5 save job Succeeded full=true", "   5 save job Succeeded full=true", "  12 drop job",
-		}, disk.transcript())
-		require.NoError(t, n.stop())
+		}, disk.takeLines())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -146,16 +146,16 @@ func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
-		require.NoError(t, n.Apply(pod("web", "serve")))
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
+		require.NoError(t, n.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		_, err := n.Evict("web", node.Eviction{Message: "for the test"})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Second)
-		disk.transcript()
-		disk.set(false)
-		require.NoError(t, n.stop())
-		assert.Equal(t, []string{"   3 save web Failed full=false"}, disk.transcript())
+		disk.takeLines()
+		disk.setFull(false)
+		require.NoError(t, n.stopNode())
+		assert.Equal(t, []string{"   3 save web Failed full=false"}, disk.takeLines())
 	})
 }
 
@@ -164,20 +164,20 @@ func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now(), never: "job-b"}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
 		var want []string
 		for _, name := range []string{"job-a", "job-b", "job-c", "job-d", "job-e", "job-f"} {
-			job := pod(name, "sleep", "5")
+			job := newPod(name, "sleep", "5")
 			job.Spec.RestartPolicy = v1.RestartPolicyNever
 			require.NoError(t, n.Apply(job))
 			want = append(want, fmt.Sprintf("  15 save %s Succeeded full=%t", name, name == "job-b"))
 		}
 		time.Sleep(10 * time.Second)
-		disk.transcript()
-		disk.set(false)
+		disk.takeLines()
+		disk.setFull(false)
 		time.Sleep(6 * time.Second)
-		assert.Equal(t, want, disk.transcript())
-		require.NoError(t, n.stop())
+		assert.Equal(t, want, disk.takeLines())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -189,7 +189,7 @@ type slowDisk struct {
 	now, atOnce int
 }
 
-func (d *slowDisk) during(f func() error) error {
+func (d *slowDisk) countDuring(f func() error) error {
 	d.mu.Lock()
 	d.now++
 	d.atOnce = max(d.atOnce, d.now)
@@ -202,19 +202,19 @@ func (d *slowDisk) during(f func() error) error {
 	return err
 }
 
-// most is how many calls were under way at once.
-func (d *slowDisk) most() int {
+// mostAtOnce returns the largest number of concurrent calls.
+func (d *slowDisk) mostAtOnce() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.atOnce
 }
 
 func (d *slowDisk) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	return d.during(func() error { return d.fullDisk.Save(pod, status) })
+	return d.countDuring(func() error { return d.fullDisk.Save(pod, status) })
 }
 
 func (d *slowDisk) Drop(uid types.UID) error {
-	return d.during(func() error { return d.fullDisk.Drop(uid) })
+	return d.countDuring(func() error { return d.fullDisk.Drop(uid) })
 }
 
 // The calls of the store for one pod are made one after the other, although no lock is held during them. If an attempt
@@ -222,20 +222,20 @@ func (d *slowDisk) Drop(uid types.UID) error {
 func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowDisk{fullDisk: fullDisk{full: true, begin: time.Now()}, wait: func() { time.Sleep(3 * time.Second) }}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
-		job := pod("job", "sleep", "5")
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}})
+		job := newPod("job", "sleep", "5")
 		job.Spec.RestartPolicy = v1.RestartPolicyNever
 		require.NoError(t, n.Apply(job))
 		time.Sleep(45 * time.Second)
 		n.Delete("job")
-		require.NoError(t, n.Apply(pod("job", "serve")))
+		require.NoError(t, n.Apply(newPod("job", "serve")))
 		time.Sleep(time.Hour)
-		assert.Equal(t, 1, disk.most())
+		assert.Equal(t, 1, disk.mostAtOnce())
 		assert.Equal(t, []string{
 			"   3 drop job", "  11 save job Succeeded full=true", "  14 save job Succeeded full=true", "  17 save job Succeeded full=true",
 			"  24 save job Succeeded full=true", "  47 save job Succeeded full=true", "  50 drop job", "  53 drop job",
-		}, disk.transcript())
-		require.NoError(t, n.stop())
+		}, disk.takeLines())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -244,19 +244,19 @@ func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 func TestNode_SL20_RefusalIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
-		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}, Scheduling: node.SchedulingConfig{MaxPods: 1}})
-		require.NoError(t, n.Apply(pod("first", "serve")))
+		n := runConfig(t, node.Config{Runtime: memory.New(memory.Config{}), Pods: node.PodsConfig{TerminalStatuses: disk}, Scheduling: node.SchedulingConfig{MaxPods: 1}})
+		require.NoError(t, n.Apply(newPod("first", "serve")))
 		time.Sleep(time.Second)
-		require.NoError(t, n.Apply(pod("second", "serve")))
+		require.NoError(t, n.Apply(newPod("second", "serve")))
 		time.Sleep(15 * time.Second)
-		disk.set(false)
+		disk.setFull(false)
 		time.Sleep(time.Minute)
 		require.NoError(t, n.Drain(t.Context(), node.DrainOptions{}))
-		require.NoError(t, n.Apply(pod("third", "serve")))
+		require.NoError(t, n.Apply(newPod("third", "serve")))
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{
 			"   0 drop first", "   1 save second Failed full=true", "  11 save second Failed full=true", "  31 save second Failed full=false",
-		}, disk.transcript())
-		require.NoError(t, n.stop())
+		}, disk.takeLines())
+		require.NoError(t, n.stopNode())
 	})
 }

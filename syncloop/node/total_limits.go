@@ -85,7 +85,7 @@ func newTotalLimits(n *Node) *totalLimits {
 // another program has changed. It also returns when ctx has ended. The error is always nil.
 func (l *totalLimits) run(ctx context.Context) error {
 	for written := false; ; {
-		err := l.write()
+		err := l.writeLimits()
 		if err == nil && l.release {
 			return nil
 		}
@@ -100,8 +100,8 @@ func (l *totalLimits) run(ctx context.Context) error {
 	}
 }
 
-// write writes the values that differ. With release it does nothing if no cgroup is left.
-func (l *totalLimits) write() error {
+// writeLimits writes the values that differ. With release it does nothing if no cgroup is left.
+func (l *totalLimits) writeLimits() error {
 	manager := l.node.config.Cgroups.PodCgroups
 	_, err := contain.CallWithResult(l.node.guard, "PodCgroups.EnsureQOS", func() (struct{}, error) {
 		if l.release {

@@ -51,7 +51,7 @@ func TestNode_CG19_CG20_Events(t *testing.T) {
 		list := func(cpu, memory string) v1.ResourceList {
 			return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
 		}
-		run(t, node.Config{
+		runConfig(t, node.Config{
 			Runtime: memory.New(memory.Config{}), Recorder: events,
 			Cgroups:    node.CgroupsConfig{PodCgroups: groups, EnforceAllocatable: true, MaxTotalPIDs: 9},
 			Scheduling: node.SchedulingConfig{Capacity: list("4", "4Gi"), Reserved: list("500m", "1Gi"), MachineCapacity: list("8", "8Gi")},
@@ -59,7 +59,7 @@ func TestNode_CG19_CG20_Events(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		failed := "Node Warning FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits: the file is busy"
-		assert.Equal(t, []string{failed, failed, "Node Normal SuccessfulNodeAllocatableEnforcement: Updated Node Allocatable limit across pods"}, events.all())
+		assert.Equal(t, []string{failed, failed, "Node Normal SuccessfulNodeAllocatableEnforcement: Updated Node Allocatable limit across pods"}, events.allEnds())
 		groups.mu.Lock()
 		defer groups.mu.Unlock()
 		assert.Len(t, groups.written, 12)
@@ -74,7 +74,7 @@ func TestNode_CG19_NoLimitOfZero(t *testing.T) {
 	for _, memoryText := range []string{"10E", "0", "1e30"} {
 		synctest.Test(t, func(t *testing.T) {
 			groups := &failingTotals{}
-			run(t, node.Config{
+			runConfig(t, node.Config{
 				Runtime:    memory.New(memory.Config{}),
 				Cgroups:    node.CgroupsConfig{PodCgroups: groups, EnforceAllocatable: true},
 				Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memoryText)}},

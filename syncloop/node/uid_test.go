@@ -34,7 +34,7 @@ func TestUID_OneRuleEverywhere(t *testing.T) {
 		".a", "..", "-a", "_a", "~a", "a~b", "a/b", `a\b`, "a b", "a:b", "a\n", "ü", types.UID(strings.Repeat("u", podspec.MaxUIDLength+1)),
 	} {
 		top := t.TempDir()
-		p := withVolume(pod("web", "serve"))
+		p := withVolume(newPod("web", "serve"))
 		p.UID = uid
 		ref := runtime.PodRef{UID: uid, Name: "web", Namespace: "default"}
 

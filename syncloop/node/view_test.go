@@ -41,18 +41,18 @@ func (s *seenNode) Refresh() {
 	s.refreshes++
 }
 
-func (s *seenNode) is(info node.NodeInfo) {
+func (s *seenNode) setInfo(info node.NodeInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.info = info
 }
 
-// joined runs a node whose pods come from an API server, as a Handle plays it.
-func joined(t *testing.T, config node.Config) (*runningParts, *source.Handle) {
+// runJoinedNode runs a node with the pods of a Handle, which stands for an API server.
+func runJoinedNode(t *testing.T, config node.Config) (*runningParts, *source.Handle) {
 	t.Helper()
 	api := source.NewHandle()
 	config.Pods.Sources = map[string]source.Source{"api": api}
-	return run(t, config), api
+	return runConfig(t, config), api
 }
 
 func statusOf(n *runningParts, name string) v1.PodStatus {
@@ -82,19 +82,19 @@ func (r *rejections) Event(o k8sruntime.Object, kind, reason, _ string) {
 func TestNode_Joined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
-		n, api := joined(t, node.Config{Runtime: machine})
-		assert.ErrorIs(t, n.Apply(pod("web", "serve")), node.ErrJoined)
+		n, api := runJoinedNode(t, node.Config{Runtime: machine})
+		assert.ErrorIs(t, n.Apply(newPod("web", "serve")), node.ErrJoined)
 		assert.ErrorIs(t, n.Replace(nil), node.ErrJoined)
 		n.SetComplete()
-		require.NoError(t, api.Apply(pod("web", "serve")))
+		require.NoError(t, api.Apply(newPod("web", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		n.Delete("web")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []string{"web/c"}, names(machine))
+		assert.Equal(t, []string{"web/c"}, runningContainers(machine))
 		assert.Equal(t, v1.PodRunning, statusOf(n, "web").Phase)
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -104,54 +104,54 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		view := &seenNode{info: node.NodeInfo{ReadAt: time.Now()}}
-		n, api := joined(t, node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{View: view}})
+		n, api := runJoinedNode(t, node.Config{Runtime: machine, Scheduling: node.SchedulingConfig{View: view}})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, name := range []string{"disk", "gpu"} {
-			p := pod(name, "serve")
+			p := newPod(name, "serve")
 			p.Spec.NodeSelector = map[string]string{"has": name}
 			require.NoError(t, api.Apply(p))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Empty(t, names(machine))
+		assert.Empty(t, runningContainers(machine))
 		assert.Positive(t, view.refreshes)
 		assert.Equal(t, v1.PodPending, statusOf(n, "disk").Phase)
 		assert.Equal(t, "AdmissionDeferred", statusOf(n, "disk").Reason)
 
-		view.is(node.NodeInfo{ReadAt: time.Now(), Labels: map[string]string{"has": "disk"}})
+		view.setInfo(node.NodeInfo{ReadAt: time.Now(), Labels: map[string]string{"has": "disk"}})
 		n.Scheduling().Recheck()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"disk/c"}, names(machine))
+		assert.Equal(t, []string{"disk/c"}, runningContainers(machine))
 		assert.Equal(t, v1.PodFailed, statusOf(n, "gpu").Phase)
 		assert.Equal(t, "NodeAffinity", statusOf(n, "gpu").Reason)
 
-		view.is(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
+		view.setInfo(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
 		n.Scheduling().Recheck()
 		n.RequestSync("disk")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []string{"disk/c"}, names(machine), "what runs is the taint manager's")
-		require.NoError(t, api.Apply(pod("late", "serve")))
+		assert.Equal(t, []string{"disk/c"}, runningContainers(machine), "what runs is the taint manager's")
+		require.NoError(t, api.Apply(newPod("late", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "AdmissionDeferred", statusOf(n, "late").Reason)
-		view.is(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
+		view.setInfo(node.NodeInfo{ReadAt: time.Now(), Taints: []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoExecute}}})
 		n.Scheduling().Recheck()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "TaintToleration", statusOf(n, "late").Reason)
 
 		time.Sleep(time.Second)
-		require.NoError(t, api.Apply(pod("lucky", "serve")))
+		require.NoError(t, api.Apply(newPod("lucky", "serve")))
 		time.Sleep(time.Second)
-		view.is(node.NodeInfo{ReadAt: time.Now()})
+		view.setInfo(node.NodeInfo{ReadAt: time.Now()})
 		n.Scheduling().Recheck()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, v1.PodRunning, statusOf(n, "lucky").Phase, "the taint was taken away before it was bound")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -160,12 +160,12 @@ func TestNode_AD6_LabelsAreReadAgain(t *testing.T) {
 func TestNode_AddressesAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		view := &seenNode{info: node.NodeInfo{HostIPs: []string{"192.0.2.1"}}}
-		n, api := joined(t, node.Config{Runtime: memory.New(memory.Config{}), Scheduling: node.SchedulingConfig{View: view}})
-		require.NoError(t, api.Apply(pod("web", "serve")))
+		n, api := runJoinedNode(t, node.Config{Runtime: memory.New(memory.Config{}), Scheduling: node.SchedulingConfig{View: view}})
+		require.NoError(t, api.Apply(newPod("web", "serve")))
 		time.Sleep(time.Minute)
 		assert.Equal(t, "192.0.2.1", statusOf(n, "web").HostIP)
 		ips := []string{"192.0.2.2"}
-		view.is(node.NodeInfo{HostIPs: ips})
+		view.setInfo(node.NodeInfo{HostIPs: ips})
 		n.Scheduling().Recheck()
 		time.Sleep(time.Millisecond)
 		assert.Equal(t, "192.0.2.2", statusOf(n, "web").HostIP)
@@ -175,7 +175,7 @@ func TestNode_AddressesAreShown(t *testing.T) {
 		assert.Equal(t, "192.0.2.3", statusOf(n, "web").HostIP, "what was shown is compared, and not what the view has made of it")
 		view.panics = true
 		assert.NotPanics(t, n.Scheduling().Recheck, "whoever calls it has not written the view")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }
 
@@ -186,8 +186,8 @@ func TestNode_UnsupportedFieldOfAnAPIPod(t *testing.T) {
 		machine := memory.New(memory.Config{})
 		recorder := &rejections{}
 		view := &seenNode{info: node.NodeInfo{Allocatable: v1.ResourceList{"pods": resource.MustParse("1")}}}
-		n, api := joined(t, node.Config{Runtime: machine, Recorder: recorder, Scheduling: node.SchedulingConfig{View: view}})
-		p := pod("odd", "serve")
+		n, api := runJoinedNode(t, node.Config{Runtime: machine, Recorder: recorder, Scheduling: node.SchedulingConfig{View: view}})
+		p := newPod("odd", "serve")
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Server: "s", Path: "/"}}}}
 		require.NoError(t, api.Apply(p))
 		time.Sleep(time.Minute)
@@ -201,7 +201,7 @@ func TestNode_UnsupportedFieldOfAnAPIPod(t *testing.T) {
 		assert.Contains(t, odd.Message, "spec.volumes")
 		assert.Equal(t, []string{"odd Warning UnsupportedField"}, recorder.said, "said once")
 
-		require.NoError(t, api.Apply(pod("more", "serve")))
+		require.NoError(t, api.Apply(newPod("more", "serve")))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "OutOfpods", statusOf(n, "more").Reason)
@@ -209,6 +209,6 @@ func TestNode_UnsupportedFieldOfAnAPIPod(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "", statusOf(n, "odd").Reason, "it is gone")
-		require.NoError(t, n.stop())
+		require.NoError(t, n.stopNode())
 	})
 }

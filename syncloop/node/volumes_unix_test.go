@@ -49,19 +49,19 @@ func newHost(t *testing.T) *host {
 	return &host{t: t, dir: dir, made: map[string]runtime.CreateContainerRequest{}}
 }
 
-// boot makes the machine; it is called in a bubble.
-func (h *host) boot() {
-	h.machine = memory.New(memory.Config{Hooks: memory.Hooks{Call: h.called}})
-	h.start()
-	h.t.Cleanup(func() { assert.NoError(h.t, h.stop()) })
+// bootMachine creates the machine and starts the agent. The caller is in a bubble.
+func (h *host) bootMachine() {
+	h.machine = memory.New(memory.Config{Hooks: memory.Hooks{Call: h.recordCreate}})
+	h.startAgent()
+	h.t.Cleanup(func() { assert.NoError(h.t, h.stopNode()) })
 }
 
-// start starts an agent that has no state but the disk.
-func (h *host) start(pods ...*v1.Pod) {
+// startAgent starts an agent whose only state is on the disk.
+func (h *host) startAgent(pods ...*v1.Pod) {
 	h.t.Helper()
-	files, err := objects.NewFiles(h.path("objects"))
+	files, err := objects.NewFiles(h.pathOnDisk("objects"))
 	require.NoError(h.t, err)
-	dir, err := volumes.New(volumes.Config{Root: h.path("agent"), Objects: files})
+	dir, err := volumes.New(volumes.Config{Root: h.pathOnDisk("agent"), Objects: files})
 	require.NoError(h.t, err)
 	config := node.Config{Runtime: h.machine, Volumes: node.VolumesConfig{Manager: dir, Files: dir, Objects: files}, Recorder: h}
 	if h.config != nil {
@@ -72,10 +72,10 @@ func (h *host) start(pods ...*v1.Pod) {
 	for _, p := range pods {
 		require.NoError(h.t, n.Apply(p))
 	}
-	h.runningParts = start(h.t, n)
+	h.runningParts = runNode(h.t, n)
 }
 
-func (h *host) called(c memory.Call) {
+func (h *host) recordCreate(c memory.Call) {
 	if r, ok := c.Request.(runtime.CreateContainerRequest); ok && c.Err == nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -108,8 +108,8 @@ func (h *host) Eventf(object k8sruntime.Object, kind, reason, format string, arg
 	h.Event(object, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// warnings are the events since they were last asked for, each once.
-func (h *host) warnings() []string {
+// takeWarnings returns the distinct events since the last call.
+func (h *host) takeWarnings() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	told := h.events
@@ -117,18 +117,17 @@ func (h *host) warnings() []string {
 	return told
 }
 
-// set wants a pod of a manifest, in which DIR is the directory, and lets it
-// settle.
-func (h *host) set(text string) *v1.Pod {
+// applyManifest applies the pod of a manifest and waits a second. DIR in the manifest is the directory.
+func (h *host) applyManifest(text string) *v1.Pod {
 	h.t.Helper()
-	pod := h.decode(text)
+	pod := h.decodePod(text)
 	require.NoError(h.t, h.Apply(pod))
-	h.pass(time.Second)
+	h.passTime(time.Second)
 	return pod
 }
 
-// decode reads a pod, whose UID is its name.
-func (h *host) decode(text string) *v1.Pod {
+// decodePod decodes a pod. Its UID is its name.
+func (h *host) decodePod(text string) *v1.Pod {
 	h.t.Helper()
 	pods, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\n" + strings.ReplaceAll(text, "DIR", h.dir)))
 	require.NoError(h.t, err)
@@ -136,27 +135,27 @@ func (h *host) decode(text string) *v1.Pod {
 	return pods[0]
 }
 
-// pass lets time pass.
-func (h *host) pass(d time.Duration) {
+// passTime waits for d in the time of the bubble.
+func (h *host) passTime(d time.Duration) {
 	h.t.Helper()
 	require.NoError(h.t, executor.Over(nil).Sleep(h.t.Context(), d)) // Of the bubble's time.
 	synctest.Wait()
 }
 
-func (h *host) path(names ...string) string {
+func (h *host) pathOnDisk(names ...string) string {
 	return filepath.Join(append([]string{h.dir}, names...)...)
 }
 
-// write puts a file on the disk.
-func (h *host) write(text string, names ...string) {
+// writeFile writes a file to the disk.
+func (h *host) writeFile(text string, names ...string) {
 	h.t.Helper()
-	at := h.path(names...)
+	at := h.pathOnDisk(names...)
 	require.NoError(h.t, os.MkdirAll(filepath.Dir(at), 0o755))
 	require.NoError(h.t, os.WriteFile(at, []byte(text), 0o644))
 }
 
-// at is the path on the disk of what a container has at a path.
-func (h *host) at(container, mounted string, names ...string) string {
+// hostPathOf returns the path on the disk of a path in a container.
+func (h *host) hostPathOf(container, mounted string, names ...string) string {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,16 +168,16 @@ func (h *host) at(container, mounted string, names ...string) string {
 	return ""
 }
 
-// read is what a container reads.
-func (h *host) read(container, mounted string, names ...string) string {
+// readAsContainer returns the text that a container reads at a path.
+func (h *host) readAsContainer(container, mounted string, names ...string) string {
 	h.t.Helper()
-	text, err := os.ReadFile(h.at(container, mounted, names...))
+	text, err := os.ReadFile(h.hostPathOf(container, mounted, names...))
 	require.NoError(h.t, err)
 	return string(text)
 }
 
-// status is how a container is shown.
-func (h *host) status(pod string) v1.ContainerStatus {
+// containerStatus returns the published status of the container of a pod.
+func (h *host) containerStatus(pod string) v1.ContainerStatus {
 	h.t.Helper()
 	for _, p := range h.Pods() {
 		if p.Name == pod {
@@ -221,41 +220,41 @@ spec:
 // the agent, and are removed with the pod. Files of the host stay.
 func TestVolumes_Life(t *testing.T) {
 	h := newHost(t)
-	h.write("1", "objects/configmaps/default/conf/a")
+	h.writeFile("1", "objects/configmaps/default/conf/a")
 	synctest.Test(t, func(t *testing.T) {
 		h.t = t
-		h.boot()
-		web := h.set(diskPod)
-		assert.DirExists(t, h.at("web/c", "/tmp"))
-		assert.Equal(t, "1", h.read("web/c", "/conf", "a"))
-		assert.Equal(t, "1", h.read("web/c", "/one"))
-		assert.Equal(t, `tier="front"`, h.read("web/c", "/me", "labels"))
-		assert.DirExists(t, h.path("shared"))
-		assert.Contains(t, h.read("web/c", "/etc/hosts"), "10.1.2.3\tdb\n")
-		h.write("mine", "agent/pods/web/volumes/tmp/file")
+		h.bootMachine()
+		web := h.applyManifest(diskPod)
+		assert.DirExists(t, h.hostPathOf("web/c", "/tmp"))
+		assert.Equal(t, "1", h.readAsContainer("web/c", "/conf", "a"))
+		assert.Equal(t, "1", h.readAsContainer("web/c", "/one"))
+		assert.Equal(t, `tier="front"`, h.readAsContainer("web/c", "/me", "labels"))
+		assert.DirExists(t, h.pathOnDisk("shared"))
+		assert.Contains(t, h.readAsContainer("web/c", "/etc/hosts"), "10.1.2.3\tdb\n")
+		h.writeFile("mine", "agent/pods/web/volumes/tmp/file")
 
-		h.write("2", "objects/configmaps/default/conf/a")
-		h.write("3", "objects/configmaps/default/conf/b")
+		h.writeFile("2", "objects/configmaps/default/conf/a")
+		h.writeFile("3", "objects/configmaps/default/conf/b")
 		web.Labels["tier"] = "back"
 		require.NoError(t, h.Apply(web))
-		h.pass(2 * time.Minute)
-		assert.Equal(t, "2", h.read("web/c", "/conf", "a"))
-		assert.Equal(t, "3", h.read("web/c", "/conf", "b"))
-		assert.Equal(t, `tier="back"`, h.read("web/c", "/me", "labels"))
+		h.passTime(2 * time.Minute)
+		assert.Equal(t, "2", h.readAsContainer("web/c", "/conf", "a"))
+		assert.Equal(t, "3", h.readAsContainer("web/c", "/conf", "b"))
+		assert.Equal(t, `tier="back"`, h.readAsContainer("web/c", "/me", "labels"))
 
-		require.NoError(t, h.stop())
-		h.write("4", "objects/configmaps/default/conf/a")
-		h.start(web)
-		h.pass(2 * time.Minute)
-		assert.Equal(t, "4", h.read("web/c", "/conf", "a"))
-		assert.Equal(t, "mine", h.read("web/c", "/tmp", "file"))
-		assert.Zero(t, h.status("web").RestartCount)
+		require.NoError(t, h.stopNode())
+		h.writeFile("4", "objects/configmaps/default/conf/a")
+		h.startAgent(web)
+		h.passTime(2 * time.Minute)
+		assert.Equal(t, "4", h.readAsContainer("web/c", "/conf", "a"))
+		assert.Equal(t, "mine", h.readAsContainer("web/c", "/tmp", "file"))
+		assert.Zero(t, h.containerStatus("web").RestartCount)
 
 		h.Delete("web")
-		h.pass(time.Minute)
-		assert.NoDirExists(t, h.path("agent/pods/web"))
-		assert.DirExists(t, h.path("shared"))
-		assert.Empty(t, h.warnings())
+		h.passTime(time.Minute)
+		assert.NoDirExists(t, h.pathOnDisk("agent/pods/web"))
+		assert.DirExists(t, h.pathOnDisk("shared"))
+		assert.Empty(t, h.takeWarnings())
 	})
 }
 
@@ -272,33 +271,33 @@ func TestVolumes_Waits(t *testing.T) {
 	}{
 		{
 			name:   "a file is in the way of the directory",
-			before: func(h *host) { h.write("", "agent/pods/bad") },
+			before: func(h *host) { h.writeFile("", "agent/pods/bad") },
 			volume: "emptyDir: {}", mount: "mountPath: /v",
 			event: "bad FailedMount: The volumes of the pod cannot be set up: /agent/pods/bad is no directory: a regular file",
-			mend:  func(h *host) { require.NoError(h.t, os.Remove(h.path("agent/pods/bad"))) },
+			mend:  func(h *host) { require.NoError(h.t, os.Remove(h.pathOnDisk("agent/pods/bad"))) },
 		},
 		{
 			name:   "the object comes later",
-			before: func(h *host) { require.NoError(h.t, os.MkdirAll(h.path("objects"), 0o755)) },
+			before: func(h *host) { require.NoError(h.t, os.MkdirAll(h.pathOnDisk("objects"), 0o755)) },
 			volume: "configMap: {name: late}", mount: "mountPath: /v",
 			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : there is no ConfigMap default/late: not found`,
-			mend:  func(h *host) { h.write("1", "objects/configmaps/default/late/a") },
+			mend:  func(h *host) { h.writeFile("1", "objects/configmaps/default/late/a") },
 		},
 		{
 			name:   "the key is no name of a file",
-			before: func(h *host) { h.write("data: {../../x: 1}", "objects/configmaps/default/odd.yaml") },
+			before: func(h *host) { h.writeFile("data: {../../x: 1}", "objects/configmaps/default/odd.yaml") },
 			volume: "configMap: {name: odd}", mount: "mountPath: /v",
 			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : ConfigMap default/odd, key "../../x": no usable path: "../../x" has '..'`,
-			mend:  func(h *host) { h.write("data: {x: '1'}", "objects/configmaps/default/odd.yaml") },
+			mend:  func(h *host) { h.writeFile("data: {x: '1'}", "objects/configmaps/default/odd.yaml") },
 		},
 		{
 			name:   "the path of the host is another thing",
-			before: func(h *host) { h.write("", "srv") },
+			before: func(h *host) { h.writeFile("", "srv") },
 			volume: "hostPath: {path: DIR/srv, type: Directory}", mount: "mountPath: /v",
 			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : hostPath: /srv is no Directory: a regular file`,
 			mend: func(h *host) {
-				require.NoError(h.t, os.Remove(h.path("srv")))
-				require.NoError(h.t, os.Mkdir(h.path("srv"), 0o755))
+				require.NoError(h.t, os.Remove(h.pathOnDisk("srv")))
+				require.NoError(h.t, os.Mkdir(h.pathOnDisk("srv"), 0o755))
 			},
 		},
 		{
@@ -309,18 +308,18 @@ func TestVolumes_Waits(t *testing.T) {
 				fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 				require.NoError(h.t, err)
 				defer syscall.Close(fd)
-				require.NoError(h.t, syscall.Bind(fd, &syscall.SockaddrUnix{Name: h.path("sock")}))
+				require.NoError(h.t, syscall.Bind(fd, &syscall.SockaddrUnix{Name: h.pathOnDisk("sock")}))
 			},
 		},
 		{
 			name:   "the subPath is a link out of the volume",
-			before: func(h *host) { h.link("/etc", "srv/out") },
+			before: func(h *host) { h.createLink("/etc", "srv/out") },
 			volume: "hostPath: {path: DIR/srv}", mount: "mountPath: /v, subPath: out/passwd",
 			event: `bad Failed: Error: container c: volumeMounts[0] (v): subPath "out/passwd": statat out/passwd: path escapes from parent`,
 		},
 		{
 			name:   "the subPath is a link to itself",
-			before: func(h *host) { h.link("turn", "srv/turn") },
+			before: func(h *host) { h.createLink("turn", "srv/turn") },
 			volume: "hostPath: {path: DIR/srv}", mount: "mountPath: /v, subPath: turn",
 			event: `bad Failed: Error: container c: volumeMounts[0] (v): subPath "turn": no usable path: too many links`,
 		},
@@ -332,30 +331,30 @@ func TestVolumes_Waits(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				h.t = t
-				h.boot()
-				h.set(wellPod)
-				h.set("metadata: {name: bad}\nspec:\n  volumes: [{name: v, " + c.volume + "}]\n  containers: [{name: c, image: \"i:1\", command: [serve], volumeMounts: [{name: v, " + c.mount + "}]}]\n")
-				h.pass(time.Minute)
-				assert.NotNil(t, h.status("bad").State.Waiting)
-				assert.Equal(t, []string{c.event}, h.warnings())
+				h.bootMachine()
+				h.applyManifest(wellPod)
+				h.applyManifest("metadata: {name: bad}\nspec:\n  volumes: [{name: v, " + c.volume + "}]\n  containers: [{name: c, image: \"i:1\", command: [serve], volumeMounts: [{name: v, " + c.mount + "}]}]\n")
+				h.passTime(time.Minute)
+				assert.NotNil(t, h.containerStatus("bad").State.Waiting)
+				assert.Equal(t, []string{c.event}, h.takeWarnings())
 				if c.mend != nil {
 					c.mend(h)
-					h.pass(time.Minute)
-					assert.NotNil(t, h.status("bad").State.Running)
+					h.passTime(time.Minute)
+					assert.NotNil(t, h.containerStatus("bad").State.Running)
 				}
 				h.Delete("bad")
-				h.pass(time.Minute)
-				assert.NoDirExists(t, h.path("agent/pods/bad"))
-				assert.Zero(t, h.status("well").RestartCount)
-				assert.True(t, h.status("well").Ready)
+				h.passTime(time.Minute)
+				assert.NoDirExists(t, h.pathOnDisk("agent/pods/bad"))
+				assert.Zero(t, h.containerStatus("well").RestartCount)
+				assert.True(t, h.containerStatus("well").Ready)
 			})
 		})
 	}
 }
 
-func (h *host) link(target string, names ...string) {
+func (h *host) createLink(target string, names ...string) {
 	h.t.Helper()
-	at := h.path(names...)
+	at := h.pathOnDisk(names...)
 	require.NoError(h.t, os.MkdirAll(filepath.Dir(at), 0o755))
 	require.NoError(h.t, os.Symlink(target, at))
 }
@@ -379,10 +378,10 @@ func TestVolumes_F31_TerminationMessage(t *testing.T) {
 			h := newHost(t)
 			synctest.Test(t, func(t *testing.T) {
 				h.t = t
-				h.boot()
-				h.set(wellPod)
-				h.set("metadata: {name: bad}\nspec: {restartPolicy: Never, containers: [{name: c, image: \"i:1\", command: [serve]}]}\n")
-				file := h.at("bad/c", "/dev/termination-log")
+				h.bootMachine()
+				h.applyManifest(wellPod)
+				h.applyManifest("metadata: {name: bad}\nspec: {restartPolicy: Never, containers: [{name: c, image: \"i:1\", command: [serve]}]}\n")
+				file := h.hostPathOf("bad/c", "/dev/termination-log")
 				require.NoError(t, os.Remove(file))
 				require.NoError(t, c.put(file))
 				for _, p := range h.machine.Snapshot() {
@@ -390,12 +389,12 @@ func TestVolumes_F31_TerminationMessage(t *testing.T) {
 						require.NoError(t, h.machine.ExitContainer(p.Containers[0].ID, 1))
 					}
 				}
-				h.pass(time.Minute)
-				assert.Equal(t, c.want, strings.ReplaceAll(h.status("bad").State.Terminated.Message, h.dir, ""))
-				assert.Zero(t, h.status("well").RestartCount)
+				h.passTime(time.Minute)
+				assert.Equal(t, c.want, strings.ReplaceAll(h.containerStatus("bad").State.Terminated.Message, h.dir, ""))
+				assert.Zero(t, h.containerStatus("well").RestartCount)
 				h.Delete("bad")
-				h.pass(time.Minute)
-				assert.NoDirExists(t, h.path("agent/pods/bad"))
+				h.passTime(time.Minute)
+				assert.NoDirExists(t, h.pathOnDisk("agent/pods/bad"))
 			})
 		})
 	}

@@ -44,8 +44,9 @@ func (b *between) TakeAll(buf []status.Update) []status.Update {
 	return buf
 }
 
-// watched is a node that does not run, with one desired pod that a watcher has not seen.
-func watched(t *testing.T) (*Node, *watcher, *v1.Pod) {
+// nodeWithWatcher returns a node that does not run, and a watcher. The watcher has not received the only desired pod
+// yet.
+func nodeWithWatcher(t *testing.T) (*Node, *watcher, *v1.Pod) {
 	n, err := New(Config{})
 	require.NoError(t, err)
 	w := n.view.addWatcher()
@@ -59,7 +60,7 @@ func watched(t *testing.T) (*Node, *watcher, *v1.Pod) {
 // TestWatcher_ShowsAnEndWithHowItEnded: the last status of a pod is stored, and its worker ends,
 // after the watcher has taken the status that was stored when the pod began to end.
 func TestWatcher_ShowsAnEndWithHowItEnded(t *testing.T) {
-	n, w, pod := watched(t)
+	n, w, pod := nodeWithWatcher(t)
 	said := func(phase v1.PodPhase, state v1.ContainerState) {
 		n.status.SetPodStatus(pod, v1.PodStatus{Phase: phase, ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: state}}})
 	}
@@ -78,7 +79,7 @@ func TestWatcher_ShowsAnEndWithHowItEnded(t *testing.T) {
 
 // TestWatcher_TheLastStateHasTheLastStatus: the pod is gone before its last status was taken.
 func TestWatcher_TheLastStateHasTheLastStatus(t *testing.T) {
-	n, w, pod := watched(t)
+	n, w, pod := nodeWithWatcher(t)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
 	w.takeChangedStates(n.view)
 	n.manager.RemovePod(pod)
@@ -92,7 +93,7 @@ func TestWatcher_TheLastStateHasTheLastStatus(t *testing.T) {
 
 // TestWatcher_AForgottenStatusCounts: the last status is forgotten after it was taken.
 func TestWatcher_AForgottenStatusCounts(t *testing.T) {
-	n, w, pod := watched(t)
+	n, w, pod := nodeWithWatcher(t)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
 	w.takeChangedStates(n.view)
 	n.manager.RemovePod(pod)
@@ -109,7 +110,7 @@ func TestWatcher_AForgottenStatusCounts(t *testing.T) {
 // TestWatcher_NotGoneBeforeItsWorkerIsSeen: a pod is removed after the watcher has found that it has
 // no worker. One may have begun before, and its end is to be shown.
 func TestWatcher_NotGoneBeforeItsWorkerIsSeen(t *testing.T) {
-	n, w, pod := watched(t)
+	n, w, pod := nodeWithWatcher(t)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending})
 	w.takeChangedStates(n.view)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
@@ -133,7 +134,7 @@ func (crash) Wait(context.Context) error { return executor.ErrCrashed }
 
 // TestNode_WatchEndsWithACrash: after a crash the process does nothing.
 func TestNode_WatchEndsWithACrash(t *testing.T) {
-	n, _, pod := watched(t)
+	n, _, pod := nodeWithWatcher(t)
 	n.view.executor = crashes{n.executor}
 	yielded := 0
 	for range n.Watch(t.Context()) {
@@ -145,7 +146,7 @@ func TestNode_WatchEndsWithACrash(t *testing.T) {
 
 // TestNode_WatchYieldsTheLastChange: Watch yields changes from before the end of ctx.
 func TestNode_WatchYieldsTheLastChange(t *testing.T) {
-	n, _, pod := watched(t)
+	n, _, pod := nodeWithWatcher(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var shown []v1.PodPhase
@@ -161,7 +162,7 @@ func TestNode_WatchYieldsTheLastChange(t *testing.T) {
 // TestWatcher_ShowsARestoredEnd: a watch begins before the node has restored the terminal status that an earlier process
 // saved. Such a pod never gets a status in the store, so the watcher shows the restored one.
 func TestWatcher_ShowsARestoredEnd(t *testing.T) {
-	n, w, pod := watched(t)
+	n, w, pod := nodeWithWatcher(t)
 	n.view.notifyWatchers(pod.UID)
 	states := w.takeChangedStates(n.view)
 	require.Len(t, states, 1)
