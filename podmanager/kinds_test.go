@@ -17,12 +17,12 @@ func TestKinds(t *testing.T) {
 		source                  string
 		knowsSource, isSt, isMi bool
 	}{
-		{"from a file", pod("a", "a", podmanager.ConfigSourceAnnotation, "file"), "file", true, true, false},
-		{"from the host program", pod("a", "a", podmanager.ConfigSourceAnnotation, "api"), "api", true, false, false},
-		{"without annotation", pod("a", "a"), "", false, false, false},
-		{"with an empty annotation", pod("a", "a", podmanager.ConfigSourceAnnotation, ""), "", true, true, false},
-		{"mirror", mirror("a", "a"), "api", true, false, true},
-		{"mirror with an empty hash", pod("a", "a", podmanager.ConfigMirrorAnnotation, ""), "", false, false, true},
+		{"from a file", newPod("a", "a", podmanager.ConfigSourceAnnotation, "file"), "file", true, true, false},
+		{"from the host program", newPod("a", "a", podmanager.ConfigSourceAnnotation, "api"), "api", true, false, false},
+		{"without annotation", newPod("a", "a"), "", false, false, false},
+		{"with an empty annotation", newPod("a", "a", podmanager.ConfigSourceAnnotation, ""), "", true, true, false},
+		{"mirror", mirrorPod("a", "a"), "api", true, false, true},
+		{"mirror with an empty hash", newPod("a", "a", podmanager.ConfigMirrorAnnotation, ""), "", false, false, true},
 		{"nil", nil, "", false, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -33,28 +33,28 @@ func TestKinds(t *testing.T) {
 			assert.Equal(t, tc.isMi, podmanager.IsMirrorPod(tc.pod))
 		})
 	}
-	_, err := podmanager.PodSource(pod("a", "web"))
+	_, err := podmanager.PodSource(newPod("a", "web"))
 	require.ErrorContains(t, err, "web_ns", "says which pod")
 }
 
 func TestIsMirrorPodOf(t *testing.T) {
 	const mi, ha = podmanager.ConfigMirrorAnnotation, podmanager.ConfigHashAnnotation
-	elsewhere := pod("m", "web", mi, "h")
+	elsewhere := newPod("m", "web", mi, "h")
 	elsewhere.Namespace = "elsewhere"
-	st := pod("s", "web", ha, "h")
+	st := newPod("s", "web", ha, "h")
 	for _, tc := range []struct {
 		name        string
 		mirror, pod *v1.Pod
 		want        bool
 	}{
-		{"same name, namespace and hash", pod("m", "web", mi, "h"), st, true},
-		{"other hash", pod("m", "web", mi, "old"), st, false},
-		{"other name", pod("m", "web2", mi, "h"), st, false},
+		{"same name, namespace and hash", newPod("m", "web", mi, "h"), st, true},
+		{"other hash", newPod("m", "web", mi, "old"), st, false},
+		{"other name", newPod("m", "web2", mi, "h"), st, false},
 		{"other namespace", elsewhere, st, false},
-		{"not a mirror", pod("m", "web", ha, "h"), st, false},
-		{"neither has a hash", pod("m", "web"), pod("s", "web"), false},
+		{"not a mirror", newPod("m", "web", ha, "h"), st, false},
+		{"neither has a hash", newPod("m", "web"), newPod("s", "web"), false},
 		{"nil mirror", nil, st, false},
-		{"nil pod", pod("m", "web", mi, "h"), nil, false},
+		{"nil pod", newPod("m", "web", mi, "h"), nil, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			assert.Equal(t, tc.want, podmanager.IsMirrorPodOf(tc.mirror, tc.pod))
@@ -63,6 +63,6 @@ func TestIsMirrorPodOf(t *testing.T) {
 }
 
 func TestFullName(t *testing.T) {
-	assert.Equal(t, "web_ns", podmanager.FullName(pod("a", "web")))
+	assert.Equal(t, "web_ns", podmanager.FullName(newPod("a", "web")))
 	assert.Empty(t, podmanager.FullName(nil))
 }

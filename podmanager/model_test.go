@@ -20,29 +20,29 @@ type model struct {
 	tick   int
 }
 
-func (m *model) find(ok func(*v1.Pod) bool) int { return slices.IndexFunc(m.pods, ok) }
+func (m *model) findPod(ok func(*v1.Pod) bool) int { return slices.IndexFunc(m.pods, ok) }
 
-func (m *model) remove(uid types.UID) {
+func (m *model) removePod(uid types.UID) {
 	m.pods = slices.DeleteFunc(m.pods, func(p *v1.Pod) bool { return p.UID == uid })
 	delete(m.naming, uid)
 }
 
-func (m *model) put(p *v1.Pod) {
+func (m *model) putPod(p *v1.Pod) {
 	m.tick++
 	if podmanager.IsMirrorPod(p) {
-		if i := m.find(func(q *v1.Pod) bool {
+		if i := m.findPod(func(q *v1.Pod) bool {
 			return podmanager.IsMirrorPod(q) && q.Name == p.Name && q.UID != p.UID
 		}); i >= 0 {
-			m.remove(m.pods[i].UID)
+			m.removePod(m.pods[i].UID)
 		}
 	}
-	i := m.find(func(q *v1.Pod) bool { return q.UID == p.UID })
+	i := m.findPod(func(q *v1.Pod) bool { return q.UID == p.UID })
 	switch {
 	case i < 0:
 		m.pods = append(m.pods, p)
 		m.naming[p.UID] = m.tick
 	case podmanager.IsMirrorPod(m.pods[i]) != podmanager.IsMirrorPod(p):
-		m.remove(p.UID)
+		m.removePod(p.UID)
 		m.pods = append(m.pods, p)
 		m.naming[p.UID] = m.tick
 	default:
@@ -53,8 +53,8 @@ func (m *model) put(p *v1.Pod) {
 	}
 }
 
-// named returns the pod or mirror pod that got the name last.
-func (m *model) named(name string, mirror bool) *v1.Pod {
+// podNamed returns the pod or mirror pod that got the name last.
+func (m *model) podNamed(name string, mirror bool) *v1.Pod {
 	var newest *v1.Pod
 	for _, p := range m.pods {
 		if p.Name == name && podmanager.IsMirrorPod(p) == mirror &&
@@ -73,7 +73,7 @@ func TestStore_AnswersLikeASearch(t *testing.T) {
 		m := &model{naming: map[types.UID]int{}}
 		draw := func(t *rapid.T) *v1.Pod {
 			make := rapid.SampledFrom([]func(uid, name string) *v1.Pod{
-				static, mirror, func(uid, name string) *v1.Pod { return pod(uid, name) },
+				staticPod, mirrorPod, func(uid, name string) *v1.Pod { return newPod(uid, name) },
 			}).Draw(t, "kind")
 			return make(rapid.SampledFrom(uids).Draw(t, "uid"), rapid.SampledFrom(names).Draw(t, "name"))
 		}
@@ -81,27 +81,27 @@ func TestStore_AnswersLikeASearch(t *testing.T) {
 			"put": func(t *rapid.T) {
 				p := draw(t)
 				s.UpdatePod(p)
-				m.put(p)
+				m.putPod(p)
 			},
 			"remove": func(t *rapid.T) {
 				p := draw(t)
 				s.RemovePod(p)
-				m.remove(p.UID)
+				m.removePod(p.UID)
 			},
 			"set": func(t *rapid.T) {
 				pods := []*v1.Pod{draw(t), draw(t)}
 				s.SetPods(pods)
 				*m = model{naming: map[types.UID]int{}}
 				for _, p := range pods {
-					m.put(p)
+					m.putPod(p)
 				}
 			},
-			"": func(t *rapid.T) { compare(t, s, m, names, uids) },
+			"": func(t *rapid.T) { compareStore(t, s, m, names, uids) },
 		})
 	})
 }
 
-func compare(t *rapid.T, s *podmanager.Store, m *model, names, uids []string) {
+func compareStore(t *rapid.T, s *podmanager.Store, m *model, names, uids []string) {
 	var pods, mirrors []*v1.Pod
 	var orphans []string
 	toMirror := map[podmanager.ResolvedPodUID]podmanager.MirrorPodUID{}
@@ -115,7 +115,7 @@ func compare(t *rapid.T, s *podmanager.Store, m *model, names, uids []string) {
 			continue
 		}
 		mirrors = append(mirrors, p)
-		if of := m.named(p.Name, false); of != nil {
+		if of := m.podNamed(p.Name, false); of != nil {
 			toMirror[podmanager.ResolvedPodUID(of.UID)] = podmanager.MirrorPodUID(p.UID)
 			toPod[podmanager.MirrorPodUID(p.UID)] = podmanager.ResolvedPodUID(of.UID)
 		} else {
@@ -132,9 +132,9 @@ func compare(t *rapid.T, s *podmanager.Store, m *model, names, uids []string) {
 	assert.Equal(t, toPod, gotToPod)
 	for _, name := range names {
 		got, _ := s.GetPodByName("ns", name)
-		assert.True(t, m.named(name, false) == got, name)
-		got, _ = s.GetMirrorPodByPod(pod("", name))
-		assert.True(t, m.named(name, true) == got, name)
+		assert.True(t, m.podNamed(name, false) == got, name)
+		got, _ = s.GetMirrorPodByPod(newPod("", name))
+		assert.True(t, m.podNamed(name, true) == got, name)
 	}
 	for _, uid := range uids {
 		want := podmanager.ResolvedPodUID(uid)

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// pod builds a pod of the namespace "ns" with annotations as key, value pairs.
-func pod(uid, name string, annotations ...string) *v1.Pod {
+// newPod builds a pod of the namespace "ns" with annotations as key, value pairs.
+func newPod(uid, name string, annotations ...string) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: name, Namespace: "ns"}}
 	for i := 0; i < len(annotations); i += 2 {
 		metav1.SetMetaDataAnnotation(&p.ObjectMeta, annotations[i], annotations[i+1])
@@ -23,12 +23,12 @@ func pod(uid, name string, annotations ...string) *v1.Pod {
 	return p
 }
 
-func static(uid, name string) *v1.Pod {
-	return pod(uid, name, podmanager.ConfigSourceAnnotation, "file", podmanager.ConfigHashAnnotation, "h-"+uid)
+func staticPod(uid, name string) *v1.Pod {
+	return newPod(uid, name, podmanager.ConfigSourceAnnotation, "file", podmanager.ConfigHashAnnotation, "h-"+uid)
 }
 
-func mirror(uid, name string) *v1.Pod {
-	return pod(uid, name, podmanager.ConfigSourceAnnotation, "api", podmanager.ConfigMirrorAnnotation, "h")
+func mirrorPod(uid, name string) *v1.Pod {
+	return newPod(uid, name, podmanager.ConfigSourceAnnotation, "api", podmanager.ConfigMirrorAnnotation, "h")
 }
 
 func storeOf(pods ...*v1.Pod) *podmanager.Store {
@@ -40,7 +40,7 @@ func storeOf(pods ...*v1.Pod) *podmanager.Store {
 }
 
 func TestStore_B151_PodsAndMirrorsAreKeptApart(t *testing.T) {
-	p, st, m := pod("p", "api-pod"), static("s", "web"), mirror("m", "web")
+	p, st, m := newPod("p", "api-pod"), staticPod("s", "web"), mirrorPod("m", "web")
 	s := storeOf(p, st, m)
 
 	for _, want := range []*v1.Pod{p, st} {
@@ -67,7 +67,7 @@ func TestStore_B151_PodsAndMirrorsAreKeptApart(t *testing.T) {
 }
 
 func TestStore_B152_MirrorAndPodPairInAnyOrder(t *testing.T) {
-	st, m := static("s", "web"), mirror("m", "web")
+	st, m := staticPod("s", "web"), mirrorPod("m", "web")
 	for name, s := range map[string]*podmanager.Store{
 		"pod first":    storeOf(st, m),
 		"mirror first": storeOf(m, st),
@@ -94,7 +94,7 @@ func TestStore_B152_MirrorAndPodPairInAnyOrder(t *testing.T) {
 }
 
 func TestStore_B153_ReplacedMirrorLeavesNothingBehind(t *testing.T) {
-	st, m1, m2 := static("s", "web"), mirror("m1", "web"), mirror("m2", "web")
+	st, m1, m2 := staticPod("s", "web"), mirrorPod("m1", "web"), mirrorPod("m2", "web")
 	s := storeOf(st, m1, m2)
 
 	assert.Equal(t, podmanager.ResolvedPodUID("m1"), s.TranslatePodUID("m1"))
@@ -112,7 +112,7 @@ func TestStore_B153_ReplacedMirrorLeavesNothingBehind(t *testing.T) {
 }
 
 func TestStore_B154_RemovedMirrorTakesItsTranslationAlong(t *testing.T) {
-	st, m := static("s", "web"), mirror("m", "web")
+	st, m := staticPod("s", "web"), mirrorPod("m", "web")
 	s := storeOf(st, m)
 	s.RemovePod(m)
 
@@ -126,7 +126,7 @@ func TestStore_B154_RemovedMirrorTakesItsTranslationAlong(t *testing.T) {
 }
 
 func TestStore_B155_RemovedPodLeavesAnOrphan(t *testing.T) {
-	st, m := static("s", "web"), mirror("m", "web")
+	st, m := staticPod("s", "web"), mirrorPod("m", "web")
 	s := storeOf(st, m)
 	s.RemovePod(st)
 
@@ -139,7 +139,7 @@ func TestStore_B155_RemovedPodLeavesAnOrphan(t *testing.T) {
 }
 
 func TestStore_B156_RemovedPodIsNotTranslatedTo(t *testing.T) {
-	st, m := static("s", "web"), mirror("m", "web")
+	st, m := staticPod("s", "web"), mirrorPod("m", "web")
 	s := storeOf(st, m)
 	s.RemovePod(st)
 
@@ -148,15 +148,15 @@ func TestStore_B156_RemovedPodIsNotTranslatedTo(t *testing.T) {
 	assert.Empty(t, toMirror)
 	assert.Empty(t, toPod)
 
-	s.AddPod(static("s2", "web")) // the file was changed: another UID, the same mirror pod
+	s.AddPod(staticPod("s2", "web")) // the file was changed: another UID, the same mirror pod
 	assert.Equal(t, podmanager.ResolvedPodUID("s2"), s.TranslatePodUID("m"))
 }
 
 func TestStore_B157_RemovalSparesTheNamesakeThatReplacedIt(t *testing.T) {
 	for _, tc := range []struct{ removed, stays string }{{"old", "new"}, {"new", "old"}} {
 		t.Run("removing the "+tc.removed, func(t *testing.T) {
-			byUID := map[string]*v1.Pod{"old": static("old", "web"), "new": static("new", "web")}
-			s := storeOf(mirror("m", "web"), byUID["old"], byUID["new"])
+			byUID := map[string]*v1.Pod{"old": staticPod("old", "web"), "new": staticPod("new", "web")}
+			s := storeOf(mirrorPod("m", "web"), byUID["old"], byUID["new"])
 			got, _ := s.GetPodByFullName("web_ns")
 			assert.Same(t, byUID["new"], got, "the name is the newest arrival's")
 
@@ -172,7 +172,7 @@ func TestStore_B157_RemovalSparesTheNamesakeThatReplacedIt(t *testing.T) {
 }
 
 func TestStore_B157_TheMiddleOneOfThreeNamesakes(t *testing.T) {
-	a, b, c := pod("a", "web"), pod("b", "web"), pod("c", "web")
+	a, b, c := newPod("a", "web"), newPod("b", "web"), newPod("c", "web")
 	s := storeOf(a, b, c)
 	s.RemovePod(b)
 	s.RemovePod(c)
@@ -185,8 +185,8 @@ func TestStore_B157_TheMiddleOneOfThreeNamesakes(t *testing.T) {
 }
 
 func TestStore_B158_StaticPodWithoutMirrorTranslatesToNothing(t *testing.T) {
-	st := static("s", "web")
-	s := storeOf(st, pod("p", "api-pod"))
+	st := staticPod("s", "web")
+	s := storeOf(st, newPod("p", "api-pod"))
 	toMirror, toPod := s.GetUIDTranslations()
 	assert.Equal(t, map[podmanager.ResolvedPodUID]podmanager.MirrorPodUID{"s": ""}, toMirror)
 	assert.Empty(t, toPod)
@@ -194,7 +194,7 @@ func TestStore_B158_StaticPodWithoutMirrorTranslatesToNothing(t *testing.T) {
 }
 
 func TestStore_B159_AnyPodOfTheNameHidesAnOrphan(t *testing.T) {
-	s := storeOf(mirror("m", "web"), pod("p", "web"))
+	s := storeOf(mirrorPod("m", "web"), newPod("p", "web"))
 	_, _, orphans := s.GetPodsAndMirrorPods()
 	assert.Empty(t, orphans)
 }
@@ -203,13 +203,13 @@ func TestStore_B160_ListsAreInOrderOfArrival(t *testing.T) {
 	names := []string{"c", "a", "d", "b", "e"}
 	s := podmanager.New()
 	for _, name := range names {
-		s.AddPod(pod("p"+name, name))
-		s.AddPod(mirror("m"+name, name+"-orphan"))
+		s.AddPod(newPod("p"+name, name))
+		s.AddPod(mirrorPod("m"+name, name+"-orphan"))
 	}
-	changed := pod("pa", "a", "changed", "yes")
+	changed := newPod("pa", "a", "changed", "yes")
 	s.UpdatePod(changed) // keeps its place
-	s.RemovePod(pod("pd", "d"))
-	s.AddPod(pod("pd", "d")) // is added at the end
+	s.RemovePod(newPod("pd", "d"))
+	s.AddPod(newPod("pd", "d")) // is added at the end
 
 	pods, mirrors, orphans := s.GetPodsAndMirrorPods()
 	assert.Equal(t, []string{"c", "a", "b", "e", "d"}, namesOf(pods))
@@ -220,8 +220,8 @@ func TestStore_B160_ListsAreInOrderOfArrival(t *testing.T) {
 }
 
 func TestSetPods_B160_ReplacesEverything(t *testing.T) {
-	s := storeOf(static("s", "web"), mirror("m", "web"))
-	s.SetPods([]*v1.Pod{pod("p", "other"), nil})
+	s := storeOf(staticPod("s", "web"), mirrorPod("m", "web"))
+	s.SetPods([]*v1.Pod{newPod("p", "other"), nil})
 	pods, mirrors, orphans := s.GetPodsAndMirrorPods()
 	assert.Equal(t, []string{"other"}, namesOf(pods))
 	assert.Empty(t, mirrors)
@@ -230,9 +230,9 @@ func TestSetPods_B160_ReplacesEverything(t *testing.T) {
 }
 
 func TestGetPodAndMirrorPod_CompletesThePair(t *testing.T) {
-	st, m := static("s", "web"), mirror("m", "web")
+	st, m := staticPod("s", "web"), mirrorPod("m", "web")
 	s := storeOf(st, m)
-	given, givenMirror := static("s", "web"), mirror("m", "web") // other copies
+	given, givenMirror := staticPod("s", "web"), mirrorPod("m", "web") // other copies
 	for _, tc := range []struct {
 		name          string
 		arg           *v1.Pod
@@ -241,8 +241,8 @@ func TestGetPodAndMirrorPod_CompletesThePair(t *testing.T) {
 	}{
 		{"of a pod", given, given, m, false},
 		{"of a mirror", givenMirror, st, givenMirror, true},
-		{"of a pod without mirror", pod("x", "x"), pod("x", "x"), nil, false},
-		{"of a mirror without pod", mirror("y", "y"), nil, mirror("y", "y"), true},
+		{"of a pod without mirror", newPod("x", "x"), newPod("x", "x"), nil, false},
+		{"of a mirror without pod", mirrorPod("y", "y"), nil, mirrorPod("y", "y"), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			gotPod, gotMirror, wasMirror := s.GetPodAndMirrorPod(tc.arg)
@@ -259,32 +259,32 @@ func TestGetPodAndMirrorPod_CompletesThePair(t *testing.T) {
 }
 
 func TestUpdatePod_AnotherNameOrKindLeavesNothingBehind(t *testing.T) {
-	s := storeOf(pod("a", "old-name"))
-	s.UpdatePod(pod("a", "new-name"))
+	s := storeOf(newPod("a", "old-name"))
+	s.UpdatePod(newPod("a", "new-name"))
 	_, ok := s.GetPodByFullName("old-name_ns")
 	assert.False(t, ok)
 	_, ok = s.GetPodByFullName("new-name_ns")
 	assert.True(t, ok)
 	assert.Len(t, s.GetPods(), 1)
 
-	s.UpdatePod(mirror("a", "new-name"))
+	s.UpdatePod(mirrorPod("a", "new-name"))
 	pods, mirrors, orphans := s.GetPodsAndMirrorPods()
 	assert.Empty(t, pods)
 	assert.Len(t, mirrors, 1)
 	assert.Equal(t, []string{"new-name_ns"}, orphans)
 
-	s.UpdatePod(pod("a", "new-name"))
+	s.UpdatePod(newPod("a", "new-name"))
 	pods, mirrors, _ = s.GetPodsAndMirrorPods()
 	assert.Len(t, pods, 1)
 	assert.Empty(t, mirrors)
 }
 
 func TestStore_NilAndUnknownPodsAreNoFault(t *testing.T) {
-	s := storeOf(static("s", "web"))
+	s := storeOf(staticPod("s", "web"))
 	s.AddPod(nil)
 	s.UpdatePod(nil)
 	s.RemovePod(nil)
-	s.RemovePod(pod("unknown", "web")) // the name of another pod, the UID of none
+	s.RemovePod(newPod("unknown", "web")) // the name of another pod, the UID of none
 	assert.Len(t, s.GetPods(), 1)
 	_, ok := s.GetPodByName("ns", "web")
 	assert.True(t, ok)
@@ -306,7 +306,7 @@ func TestStore_ConcurrentUse(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			name := fmt.Sprint("web", w)
-			st, m := static("s"+name, name), mirror("m"+name, name)
+			st, m := staticPod("s"+name, name), mirrorPod("m"+name, name)
 			for range 200 {
 				s.AddPod(st)
 				s.AddPod(m)
@@ -336,7 +336,7 @@ func TestStore_ConcurrentUse(t *testing.T) {
 func BenchmarkGetPods(b *testing.B) {
 	s := podmanager.New()
 	for i := range 1000 {
-		s.AddPod(pod(fmt.Sprint("uid", i), fmt.Sprint("name", i)))
+		s.AddPod(newPod(fmt.Sprint("uid", i), fmt.Sprint("name", i)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -345,7 +345,7 @@ func BenchmarkGetPods(b *testing.B) {
 }
 
 func BenchmarkTranslatePodUID(b *testing.B) {
-	s := storeOf(static("s", "web"), mirror("m", "web"))
+	s := storeOf(staticPod("s", "web"), mirrorPod("m", "web"))
 	b.ReportAllocs()
 	for b.Loop() {
 		s.TranslatePodUID("m")

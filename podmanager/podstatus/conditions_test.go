@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// pod has an ordinary init container, a sidecar, and two regular containers
-// that are not in the order of their names.
-func pod() *v1.Pod {
+// newPod returns a pod with an ordinary init container, a sidecar, and two regular containers that are not in the order
+// of their names.
+func newPod() *v1.Pod {
 	always := v1.ContainerRestartPolicyAlways
 	return &v1.Pod{Spec: v1.PodSpec{
 		InitContainers: []v1.Container{{Name: "i"}, {Name: "s", RestartPolicy: &always}},
@@ -20,16 +20,16 @@ func pod() *v1.Pod {
 	}}
 }
 
-func status(name string, started, ready bool) v1.ContainerStatus {
+func containerStatus(name string, started, ready bool) v1.ContainerStatus {
 	return v1.ContainerStatus{Name: name, Started: &started, Ready: ready}
 }
 
-func ran(c v1.ContainerStatus) v1.ContainerStatus {
+func withTermination(c v1.ContainerStatus) v1.ContainerStatus {
 	c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{}
 	return c
 }
 
-func say(c v1.PodCondition) string {
+func formatCondition(c v1.PodCondition) string {
 	return fmt.Sprintf("%s=%s/%s/%s", c.Type, c.Status, c.Reason, c.Message)
 }
 
@@ -41,56 +41,56 @@ func TestInitialized(t *testing.T) {
 		init, main list
 		want       string
 	}{
-		"P1 nothing done":           {"", list{status("i", false, false), status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
-		"P4 init is running":        {"", list{status("i", true, false), status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
-		"P7 sidecar not started":    {"", list{status("i", false, true), status("s", false, true)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [s]"},
-		"sidecar need not be ready": {"", list{status("i", false, true), status("s", true, false)}, list{}, "True//"},
-		"no word of started":        {"", list{status("i", false, true), {Name: "s", Ready: true}}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [s]"},
-		"no status of one":          {"", list{status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with unknown status: [i], containers with incomplete status: [s]"},
-		"P8 a regular one ran":      {"", list{status("i", false, true), status("s", false, false)}, list{ran(status("a", false, false))}, "True//"},
+		"P1 nothing done":           {"", list{containerStatus("i", false, false), containerStatus("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
+		"P4 init is running":        {"", list{containerStatus("i", true, false), containerStatus("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
+		"P7 sidecar not started":    {"", list{containerStatus("i", false, true), containerStatus("s", false, true)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [s]"},
+		"sidecar need not be ready": {"", list{containerStatus("i", false, true), containerStatus("s", true, false)}, list{}, "True//"},
+		"no word of started":        {"", list{containerStatus("i", false, true), {Name: "s", Ready: true}}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [s]"},
+		"no status of one":          {"", list{containerStatus("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with unknown status: [i], containers with incomplete status: [s]"},
+		"P8 a regular one ran":      {"", list{containerStatus("i", false, true), containerStatus("s", false, false)}, list{withTermination(containerStatus("a", false, false))}, "True//"},
 		"P16 over":                  {v1.PodSucceeded, nil, nil, "True/PodCompleted/"},
-		"P6 failed":                 {v1.PodFailed, list{status("i", false, false), status("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
+		"P6 failed":                 {v1.PodFailed, list{containerStatus("i", false, false), containerStatus("s", false, false)}, list{}, "False/ContainersNotInitialized/containers with incomplete status: [i s]"},
 		"P33 no statuses":           {"", nil, nil, "False/UnknownContainerStatuses/"},
 	} {
 		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
-		assert.Equal(t, "Initialized="+tc.want, say(podstatus.InitializedCondition(pod(), s)), name)
+		assert.Equal(t, "Initialized="+tc.want, formatCondition(podstatus.InitializedCondition(newPod(), s)), name)
 	}
-	assert.Equal(t, "Initialized=True//", say(podstatus.InitializedCondition(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
+	assert.Equal(t, "Initialized=True//", formatCondition(podstatus.InitializedCondition(&v1.Pod{}, &v1.PodStatus{})), "nothing to initialize")
 }
 
 func TestContainersReady(t *testing.T) {
-	ready := list{status("a", true, true), status("b", true, true)}
-	sidecar := list{status("i", false, false), status("s", true, true)}
+	ready := list{containerStatus("a", true, true), containerStatus("b", true, true)}
+	sidecar := list{containerStatus("i", false, false), containerStatus("s", true, true)}
 	for name, tc := range map[string]struct {
 		phase      v1.PodPhase
 		init, main list
 		want       string
 	}{
 		"P9 all ready, init does not count": {v1.PodRunning, sidecar, ready, "True//"},
-		"P8 sidecar not ready":              {v1.PodRunning, list{status("i", false, true), status("s", false, false)}, ready, "False/ContainersNotReady/containers with unready status: [s]"},
-		"order of the spec":                 {v1.PodRunning, sidecar, list{status("a", true, false), status("b", true, false)}, "False/ContainersNotReady/containers with unready status: [b a]"},
-		"no status of one":                  {v1.PodRunning, sidecar, list{status("a", true, false)}, "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]"},
+		"P8 sidecar not ready":              {v1.PodRunning, list{containerStatus("i", false, true), containerStatus("s", false, false)}, ready, "False/ContainersNotReady/containers with unready status: [s]"},
+		"order of the spec":                 {v1.PodRunning, sidecar, list{containerStatus("a", true, false), containerStatus("b", true, false)}, "False/ContainersNotReady/containers with unready status: [b a]"},
+		"no status of one":                  {v1.PodRunning, sidecar, list{containerStatus("a", true, false)}, "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]"},
 		"P33 no statuses":                   {v1.PodPending, nil, nil, "False/UnknownContainerStatuses/"},
 		"ST-18 Succeeded":                   {v1.PodSucceeded, sidecar, ready, "False/PodCompleted/"},
 		"ST-18 Failed":                      {v1.PodFailed, nil, nil, "False/PodFailed/"},
 	} {
 		s := &v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.main}
-		assert.Equal(t, "ContainersReady="+tc.want, say(podstatus.ContainersReadyCondition(pod(), s)), name)
+		assert.Equal(t, "ContainersReady="+tc.want, formatCondition(podstatus.ContainersReadyCondition(newPod(), s)), name)
 	}
 }
 
 func TestReady_P12(t *testing.T) {
-	p := pod()
+	p := newPod()
 	p.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "one"}, {ConditionType: "two"}, {ConditionType: "three"}}
 	all := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
 	others := []v1.PodCondition{{Type: "three", Status: v1.ConditionTrue}, {Type: "two", Status: v1.ConditionUnknown}}
 	assert.Equal(t, `Ready=False/ReadinessGatesNotReady/corresponding condition of pod readiness gate "one" does not exist., the status of pod readiness gate "two" is not "True", but Unknown`,
-		say(podstatus.ReadyCondition(p, others, all)))
+		formatCondition(podstatus.ReadyCondition(p, others, all)))
 	others[1].Status = v1.ConditionTrue
 	others = append(others, v1.PodCondition{Type: "one", Status: v1.ConditionTrue})
-	assert.Equal(t, "Ready=True//", say(podstatus.ReadyCondition(p, others, all)))
+	assert.Equal(t, "Ready=True//", formatCondition(podstatus.ReadyCondition(p, others, all)))
 	not := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: "R", Message: "m"}
-	assert.Equal(t, "Ready=False/R/m", say(podstatus.ReadyCondition(p, nil, not)), "gates are asked when all else is ready")
+	assert.Equal(t, "Ready=False/R/m", formatCondition(podstatus.ReadyCondition(p, nil, not)), "gates are asked when all else is ready")
 }
 
 // The owner of a condition: the node owns the conditions that it computes and the conditions that are set on the node.
@@ -122,7 +122,7 @@ func TestTakeForeign(t *testing.T) {
 
 // As many conditions of others as there are come with the pod.
 func TestConclude_ManyForeignConditions(t *testing.T) {
-	p := pod()
+	p := newPod()
 	for i := range 20 {
 		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodConditionType(fmt.Sprint("example.com/", i))})
 	}

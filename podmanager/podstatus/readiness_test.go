@@ -98,7 +98,7 @@ func TestReadinessOfAStatusAfterEachChange(t *testing.T) {
 				t.Errorf("changed is %t, want %t", changed, !c.unchanged)
 			}
 			if (status.Started == nil) != (c.wantStarted == nil) || status.Started != nil && *status.Started != *c.wantStarted || status.Ready != c.wantReady {
-				t.Errorf("Started and Ready are %v and %t, want %v and %t", show(status.Started), status.Ready, show(c.wantStarted), c.wantReady)
+				t.Errorf("Started and Ready are %v and %t, want %v and %t", formatBool(status.Started), status.Ready, formatBool(c.wantStarted), c.wantReady)
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func TestMergePublished(t *testing.T) {
 	}
 }
 
-func show(b *bool) string {
+func formatBool(b *bool) string {
 	switch {
 	case b == nil:
 		return "nil"

@@ -22,9 +22,9 @@ func TestReasonStories(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "waits":
-				return waits(t, d)
+				return waitingReason(t, d)
 			case "means":
-				return means(d.Input)
+				return explainReasons(d.Input)
 			}
 			d.Fatalf(t, "unknown command")
 			return ""
@@ -32,7 +32,7 @@ func TestReasonStories(t *testing.T) {
 	})
 }
 
-func waits(t *testing.T, d *datadriven.TestData) string {
+func waitingReason(t *testing.T, d *datadriven.TestData) string {
 	var name string
 	d.ScanArgs(t, "container", &name)
 	pod := &v1.Pod{}
@@ -58,7 +58,7 @@ func waits(t *testing.T, d *datadriven.TestData) string {
 	return string(podstatus.WaitingReason(w)) + "\n"
 }
 
-func means(words string) string {
+func explainReasons(words string) string {
 	var b strings.Builder
 	for _, word := range strings.Fields(words) {
 		m := podstatus.Reason(word).Meaning()

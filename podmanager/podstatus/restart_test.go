@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-func rule(action, op string, codes ...int32) v1.ContainerRestartRule {
+func restartRule(action, op string, codes ...int32) v1.ContainerRestartRule {
 	return v1.ContainerRestartRule{
 		Action:    v1.ContainerRestartRuleAction(action),
 		ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOperator(op), Values: codes},
@@ -32,16 +32,16 @@ func TestMay_PH2(t *testing.T) {
 		{"Never", "Always", nil, "true true true"},
 		{"Always", "Never", nil, "false false false"},
 		{"Always", "OnFailure", nil, "false true true"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In", 42, 43)}, "false false true"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "NotIn", 42)}, "true true false"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In")}, "false false false"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "NotIn")}, "true true true"},
-		{"Never", "OnFailure", []v1.ContainerRestartRule{rule("Restart", "In", 0)}, "true true true"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("RestartAllContainers", "In", 1)}, "false true false"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "In", 1), rule("RestartAllContainers", "In", 42)}, "false true true"},
-		{"Never", "", []v1.ContainerRestartRule{rule("Restart", "In", 42)}, "false false false"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Explode", "In", 42)}, "false false false"},
-		{"Never", "Never", []v1.ContainerRestartRule{rule("Restart", "Near", 42), {Action: "Restart"}}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Restart", "In", 42, 43)}, "false false true"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Restart", "NotIn", 42)}, "true true false"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Restart", "In")}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Restart", "NotIn")}, "true true true"},
+		{"Never", "OnFailure", []v1.ContainerRestartRule{restartRule("Restart", "In", 0)}, "true true true"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("RestartAllContainers", "In", 1)}, "false true false"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Restart", "In", 1), restartRule("RestartAllContainers", "In", 42)}, "false true true"},
+		{"Never", "", []v1.ContainerRestartRule{restartRule("Restart", "In", 42)}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Explode", "In", 42)}, "false false false"},
+		{"Never", "Never", []v1.ContainerRestartRule{restartRule("Restart", "Near", 42), {Action: "Restart"}}, "false false false"},
 	} {
 		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicy(tc.pod)}}
 		c := &v1.Container{RestartPolicyRules: tc.rules}
@@ -58,7 +58,7 @@ func TestMay_PH2(t *testing.T) {
 func TestAll_CA21(t *testing.T) {
 	never := v1.ContainerRestartPolicyNever
 	c := &v1.Container{RestartPolicy: &never, RestartPolicyRules: []v1.ContainerRestartRule{
-		rule("Restart", "In", 1), rule("RestartAllContainers", "In", 1, 42),
+		restartRule("Restart", "In", 1), restartRule("RestartAllContainers", "In", 1, 42),
 	}}
 	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{}}, Containers: []v1.Container{{}}}}
 	assert.False(t, podstatus.MayRestartAll(pod))

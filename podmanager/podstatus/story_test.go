@@ -35,7 +35,7 @@ func TestStories(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 				require.Equal(t, "conclude", d.Cmd, d.Pos)
-				return conclude(t, d.Input)
+				return concludeStatus(t, d.Input)
 			})
 		})
 	}
@@ -50,13 +50,13 @@ type harness struct {
 	again  bool
 }
 
-func conclude(t *testing.T, text string) string {
+func concludeStatus(t *testing.T, text string) string {
 	h := &harness{t: t, pod: &v1.Pod{}}
 	h.pod.Generation = 7
 	h.pod.Spec.Containers = []v1.Container{{Name: "a"}}
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) > 0 {
-			h.line(f[0], f[1:])
+			h.readLine(f[0], f[1:])
 		}
 	}
 	status := podstatus.Conclude(h.pod, h.status, h.seen)
@@ -67,10 +67,10 @@ func conclude(t *testing.T, text string) string {
 		next.Conditions[0].Message = "changed"
 		require.Empty(t, status.Conditions[0].Message, "the conditions are a list of their own")
 	}
-	return describe(&status)
+	return describeStatus(&status)
 }
 
-func describe(s *v1.PodStatus) string {
+func describeStatus(s *v1.PodStatus) string {
 	var out strings.Builder
 	fmt.Fprint(&out, s.Phase)
 	if s.Reason != "" || s.Message != "" {
@@ -91,30 +91,30 @@ func describe(s *v1.PodStatus) string {
 	return out.String() + "\n"
 }
 
-func (h *harness) line(word string, args []string) {
+func (h *harness) readLine(word string, args []string) {
 	switch word {
 	case "pod":
-		h.each(args, h.desire)
+		h.forEachArg(args, h.setPod)
 	case "spec":
-		c := h.container(args[0])
-		h.each(args[1:], func(k, v string) { h.specify(c, k, v) })
+		c := h.findContainer(args[0])
+		h.forEachArg(args[1:], func(k, v string) { h.setContainerSpec(c, k, v) })
 	case "observed":
-		h.each(args, h.observe)
+		h.forEachArg(args, h.setRecord)
 	case "previous":
-		h.each(args, h.publish)
+		h.forEachArg(args, h.setPublished)
 	default:
-		h.each(args, h.containerStatus(word))
+		h.forEachArg(args, h.containerStatus(word))
 	}
 }
 
-func (h *harness) each(args []string, do func(key, value string)) {
+func (h *harness) forEachArg(args []string, do func(key, value string)) {
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		do(key, value)
 	}
 }
 
-func (h *harness) desire(key, value string) {
+func (h *harness) setPod(key, value string) {
 	switch key {
 	case "policy":
 		h.pod.Spec.RestartPolicy = v1.RestartPolicy(value)
@@ -149,7 +149,7 @@ func phaseOf(s string) (v1.PodPhase, string) {
 	return v1.PodPhase(phase), reason
 }
 
-func (h *harness) container(name string) *v1.Container {
+func (h *harness) findContainer(name string) *v1.Container {
 	for _, list := range [][]v1.Container{h.pod.Spec.InitContainers, h.pod.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == name {
@@ -161,22 +161,22 @@ func (h *harness) container(name string) *v1.Container {
 	return nil
 }
 
-func (h *harness) specify(c *v1.Container, key, value string) {
+func (h *harness) setContainerSpec(c *v1.Container, key, value string) {
 	switch key {
 	case "policy":
 		c.RestartPolicy = new(v1.ContainerRestartPolicy(value))
 	case "restarts-all":
-		c.RestartPolicyRules = []v1.ContainerRestartRule{rule("RestartAllContainers", "In", h.code(value))}
+		c.RestartPolicyRules = []v1.ContainerRestartRule{restartRule("RestartAllContainers", "In", h.parseCode(value))}
 	}
 }
 
-func (h *harness) code(s string) int32 {
+func (h *harness) parseCode(s string) int32 {
 	code, err := strconv.Atoi(s)
 	require.NoError(h.t, err)
 	return int32(code)
 }
 
-func (h *harness) observe(key, value string) {
+func (h *harness) setRecord(key, value string) {
 	switch key {
 	case "sandbox":
 		h.seen.SandboxReady = true
@@ -201,7 +201,7 @@ func (h *harness) observe(key, value string) {
 	}
 }
 
-func (h *harness) publish(key, value string) {
+func (h *harness) setPublished(key, value string) {
 	if key == "again" {
 		h.again = true
 		return
@@ -237,10 +237,10 @@ func (h *harness) containerStatus(name string) func(key, value string) {
 		case "waiting":
 			c.State.Waiting = &v1.ContainerStateWaiting{}
 		case "exited":
-			c.State.Terminated = &v1.ContainerStateTerminated{ExitCode: h.code(value)}
+			c.State.Terminated = &v1.ContainerStateTerminated{ExitCode: h.parseCode(value)}
 		case "last":
 			code, id, _ := strings.Cut(value, "@")
-			c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: h.code(code), ContainerID: id}
+			c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: h.parseCode(code), ContainerID: id}
 		case "why":
 			podstatus.LastTermination(c).Reason = value
 		case "started":

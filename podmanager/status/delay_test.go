@@ -14,18 +14,18 @@ import (
 // wait, nor does a change after its stop.
 func TestSender_Delay(t *testing.T) {
 	s := newSending(t, func(c *status.SenderConfig) { c.Delay = 5 * time.Second })
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
-	s.at(3 * time.Second)
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(4 * time.Second)
-	require.Empty(t, s.heard())
-	s.at(10 * time.Second)
-	require.Equal(t, "5020ms a v2 Running", s.heard())
-	s.SetPodStatus(newPod("a"), phase(v1.PodSucceeded))
-	s.at(12 * time.Second)
-	require.NoError(t, s.end(time.Second))
-	require.Equal(t, "12020ms a v3 Succeeded", s.heard())
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodPending))
+	s.runUntilAfter(3 * time.Second)
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(4 * time.Second)
+	require.Empty(t, s.takeUpdates())
+	s.runUntilAfter(10 * time.Second)
+	require.Equal(t, "5020ms a v2 Running", s.takeUpdates())
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodSucceeded))
+	s.runUntilAfter(12 * time.Second)
+	require.NoError(t, s.stopSender(time.Second))
+	require.Equal(t, "12020ms a v3 Succeeded", s.takeUpdates())
 }
 
 // TestNewSender_NegativeDelay: a negative delay is a fault.

@@ -37,13 +37,13 @@ func TestSender_OfOtherStatuses(t *testing.T) {
 	}}
 	s := newSending(t, func(cfg *status.SenderConfig) { cfg.Store = f })
 	s.could = map[types.UID]bool{"b": true}
-	s.run()
-	s.at(20 * time.Millisecond)
-	assert.Equal(t, "20ms b v3 Pending\n20ms a v1 Running", s.heard(), "an end first, held back")
+	s.startSender()
+	s.runUntilAfter(20 * time.Millisecond)
+	assert.Equal(t, "20ms b v3 Pending\n20ms a v1 Running", s.takeUpdates(), "an end first, held back")
 	s.could = nil
-	s.at(2 * time.Second)
-	assert.Equal(t, "1040ms b v3 Failed", s.heard())
-	require.NoError(t, s.end(0))
+	s.runUntilAfter(2 * time.Second)
+	assert.Equal(t, "1040ms b v3 Failed", s.takeUpdates())
+	require.NoError(t, s.stopSender(0))
 	assert.Equal(t, 1, f.closed)
 }
 

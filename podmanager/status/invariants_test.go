@@ -20,16 +20,16 @@ func TestStore_I26_I27_I28_PublishesWhatTheInvariantsAllow(t *testing.T) {
 	w := newHarness()
 	pod := newPod("a")
 	waiting := v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}}}
-	crashed := running(false)
+	crashed := runningStatus(false)
 	crashed.ContainerStatuses[0].State = ended
-	restarted := running(false)
+	restarted := runningStatus(false)
 	restarted.ContainerStatuses[0].ContainerID = "mem://2"
 	restarted.ContainerStatuses[0].RestartCount = 1
 	restarted.ContainerStatuses[0].LastTerminationState = ended
 	var old *v1.PodStatus
 	for i, step := range []func(){
 		func() { w.SetPodStatus(pod, waiting) },
-		func() { w.SetPodStatus(pod, running(false)) },
+		func() { w.SetPodStatus(pod, runningStatus(false)) },
 		func() { w.SetContainerReadiness("a", "mem://1", true) },
 		func() { w.SetPodStatus(pod, crashed) },
 		func() { w.SetContainerReadiness("a", "mem://1", true) }, // late
@@ -38,9 +38,9 @@ func TestStore_I26_I27_I28_PublishesWhatTheInvariantsAllow(t *testing.T) {
 		func() { w.TerminatePod(pod) },
 		func() { w.SetContainerReadiness("a", "mem://2", true) }, // late
 	} {
-		w.pass(time.Second)
+		w.advanceClock(time.Second)
 		step()
-		s := w.must(t, "a")
+		s := w.mustGetStatus(t, "a")
 		require.NoError(t, statustest.CheckTransition(old, &s), "step %d", i)
 		require.NoError(t, statustest.CheckStatus(pod, &s), "step %d", i)
 		old = &s

@@ -30,7 +30,7 @@ func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 	})
 	pod := newPod("a")
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
-	over := running(false)
+	over := runningStatus(false)
 	over.ContainerStatuses[0].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 		ExitCode: 1, StartedAt: metav1.NewTime(start), FinishedAt: metav1.NewTime(start),
 	}}
@@ -39,7 +39,7 @@ func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 
 	newer := pod.DeepCopy()
 	newer.DeletionTimestamp = &metav1.Time{Time: start.Add(time.Second)}
-	back := running(true)
+	back := runningStatus(true)
 	back.PodIP = "192.0.2.1"
 	store.SetPodStatus(newer, back)
 	after, _ := store.GetPodStatus("a")
@@ -62,9 +62,9 @@ func TestSetPodStatus_ST6_OfAPodThatWasSeenByOthers(t *testing.T) {
 	w := newHarness()
 	pod := newPod("a")
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
-	pod.Status = running(false)
+	pod.Status = runningStatus(false)
 	pod.Status.ContainerStatuses[0].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}
-	w.SetPodStatus(pod, running(true))
+	w.SetPodStatus(pod, runningStatus(true))
 	_, ok := w.GetPodStatus("a")
 	assert.False(t, ok)
 	assert.Empty(t, w.Subscribe(nil).TakeAll(nil))

@@ -27,38 +27,38 @@ func TestSender_ST44_OneAsksForAll(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
+	s.startSender()
 	for i := range 40 {
-		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), phase(v1.PodRunning))
+		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), statusInPhase(v1.PodRunning))
 	}
-	s.at(500 * time.Millisecond)
+	s.runUntilAfter(500 * time.Millisecond)
 	require.Equal(t, status.DefaultSendWorkers, calls, "those that were sent before the first answer")
-	s.at(8 * time.Second)
+	s.runUntilAfter(8 * time.Second)
 	require.Equal(t, status.DefaultSendWorkers+3, calls, "after 1, 2 and 4 seconds")
 	down = false
-	s.at(16 * time.Second)
+	s.runUntilAfter(16 * time.Second)
 	require.Len(t, s.arrived, 40)
 	require.Equal(t, status.DefaultSendWorkers+3+40, calls)
-	require.NoError(t, s.end(time.Second))
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // ST-44: a status that was never sent gets no priority because it has failed together with others.
 func TestSender_ST44_FailuresMakeNothingUrgent(t *testing.T) {
 	s := newSending(t)
-	s.fails(2)
-	s.answer = unavailable(s.answer)
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
-	s.at(200 * time.Millisecond)
-	s.SetPodStatus(newPod("b"), ready(v1.ConditionFalse))
-	s.at(10 * time.Second)
-	require.Equal(t, "1040ms a v1 Running\n1060ms b v2 Running", s.heard())
-	require.NoError(t, s.end(time.Second))
+	s.failUpdates(2)
+	s.answer = delayAll(s.answer)
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.SetPodStatus(newPod("b"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(200 * time.Millisecond)
+	s.SetPodStatus(newPod("b"), readyStatus(v1.ConditionFalse))
+	s.runUntilAfter(10 * time.Second)
+	require.Equal(t, "1040ms a v1 Running\n1060ms b v2 Running", s.takeUpdates())
+	require.NoError(t, s.stopSender(time.Second))
 }
 
-// unavailable turns each error into one that delays the statuses of all pods.
-func unavailable(answer func(status.Update) error) func(status.Update) error {
+// delayAll turns each error into one that delays the statuses of all pods.
+func delayAll(answer func(status.Update) error) func(status.Update) error {
 	return func(u status.Update) error {
 		if err := answer(u); err != nil {
 			return status.Unavailable(err, 0)
@@ -78,13 +78,13 @@ func TestSender_ST44_RetryAfterOfAll(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(time.Second)
-	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
-	s.at(10 * time.Second)
-	require.Equal(t, "7040ms b v1 Running\n7060ms a v1 Running", s.heard(), "one goes ahead")
-	require.NoError(t, s.end(time.Second))
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Second)
+	s.SetPodStatus(newPod("b"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(10 * time.Second)
+	require.Equal(t, "7040ms b v1 Running\n7060ms a v1 Running", s.takeUpdates(), "one goes ahead")
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // ST-44: a delay of one pod delays no other, and a newer status waits for it.
@@ -96,14 +96,14 @@ func TestSender_ST44_RetryAfterOfOne(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
-	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
-	s.at(time.Second)
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(10 * time.Second)
-	require.Equal(t, "20ms b v1 Running\n5040ms a v2 Running", s.heard())
-	require.NoError(t, s.end(time.Second))
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodPending))
+	s.SetPodStatus(newPod("b"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Second)
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(10 * time.Second)
+	require.Equal(t, "20ms b v1 Running\n5040ms a v2 Running", s.takeUpdates())
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // ST-44: a rejected status is not sent again, but a newer status is.
@@ -120,16 +120,16 @@ func TestSender_ST44_RefusedUntilNewer(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
-	s.at(time.Hour)
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodPending))
+	s.runUntilAfter(time.Hour)
 	require.Equal(t, []string{"a v1 status: refused: bad IP 0s"}, told)
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(time.Hour + time.Second)
-	require.Equal(t, "3600020ms a v2 Running", s.heard())
-	s.SetPodStatus(newPod("b"), phase(v1.PodPending))
-	s.at(2 * time.Hour)
-	require.NoError(t, s.end(time.Second), "a refused status is not left")
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Hour + time.Second)
+	require.Equal(t, "3600020ms a v2 Running", s.takeUpdates())
+	s.SetPodStatus(newPod("b"), statusInPhase(v1.PodPending))
+	s.runUntilAfter(2 * time.Hour)
+	require.NoError(t, s.stopSender(time.Second), "a refused status is not left")
 }
 
 // ST-45: a static pod without its mirror is not counted as sent, and not as unsent either.
@@ -142,79 +142,79 @@ func TestSender_ST45_NotYet(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(time.Minute)
-	require.Empty(t, s.heard())
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Minute)
+	require.Empty(t, s.takeUpdates())
 	s.sender.Resend("a")
-	s.at(61 * time.Second)
+	s.runUntilAfter(61 * time.Second)
 	mirror = true
 	s.sender.Resend("a")
-	s.at(2 * time.Minute)
-	require.Equal(t, "61020ms a v1 Running", s.heard())
+	s.runUntilAfter(2 * time.Minute)
+	require.Equal(t, "61020ms a v1 Running", s.takeUpdates())
 	mirror = false
 	s.sender.Resend("a")
 	s.sender.Resend("unknown")
-	s.at(3 * time.Minute)
+	s.runUntilAfter(3 * time.Minute)
 	require.Equal(t, 1, s.sender.Known())
 	s.RemoveOrphanedStatuses(nil)
-	s.at(4 * time.Minute)
+	s.runUntilAfter(4 * time.Minute)
 	require.Zero(t, s.sender.Known(), "nothing comes after the removal")
-	require.NoError(t, s.end(time.Second))
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // ST-45, ST-29: two writers of one field do not fight at full speed.
 func TestSender_ST45_ST29_ResendAtMostEachTenSeconds(t *testing.T) {
 	s := newSending(t)
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(time.Second)
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Second)
 	s.sender.Resend("a")
-	s.at(2 * time.Second)
-	require.Equal(t, "20ms a v1 Running\n1020ms a v1 Running", s.heard())
+	s.runUntilAfter(2 * time.Second)
+	require.Equal(t, "20ms a v1 Running\n1020ms a v1 Running", s.takeUpdates())
 	for i := range 10 {
 		s.sender.Resend("a")
-		s.at(time.Duration(2+i) * time.Second)
+		s.runUntilAfter(time.Duration(2+i) * time.Second)
 	}
-	s.SetPodStatus(newPod("a"), ready(v1.ConditionTrue))
-	s.at(time.Minute)
-	require.Equal(t, "11020ms a v1 Running\n11040ms a v2 Running", s.heard())
-	require.NoError(t, s.end(time.Second))
+	s.SetPodStatus(newPod("a"), readyStatus(v1.ConditionTrue))
+	s.runUntilAfter(time.Minute)
+	require.Equal(t, "11020ms a v1 Running\n11040ms a v2 Running", s.takeUpdates())
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // MI-16: a new mirror pod gets its status at once, however often there is another one.
 func TestSender_MI16_ResendNow(t *testing.T) {
 	s := newSending(t)
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(time.Second)
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Second)
 	s.sender.Resend("a")
-	s.at(2 * time.Second)
+	s.runUntilAfter(2 * time.Second)
 	s.sender.Resend("a")
-	s.at(3 * time.Second)
+	s.runUntilAfter(3 * time.Second)
 	s.sender.ResendNow("a")
-	s.at(4 * time.Second)
+	s.runUntilAfter(4 * time.Second)
 	s.sender.ResendNow("a")
-	s.at(time.Minute)
-	require.Equal(t, "20ms a v1 Running\n1020ms a v1 Running\n3020ms a v1 Running\n4020ms a v1 Running", s.heard())
-	require.NoError(t, s.end(time.Second))
+	s.runUntilAfter(time.Minute)
+	require.Equal(t, "20ms a v1 Running\n1020ms a v1 Running\n3020ms a v1 Running\n4020ms a v1 Running", s.takeUpdates())
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // ST-17: a held-back status is sent again too.
 func TestSender_ST17_ResendOfWhatIsHeldBack(t *testing.T) {
 	s := newSending(t)
 	s.could["a"] = true
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodFailed))
-	s.at(5 * time.Second)
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodFailed))
+	s.runUntilAfter(5 * time.Second)
 	s.sender.Resend("a")
-	s.at(6500 * time.Millisecond)
+	s.runUntilAfter(6500 * time.Millisecond)
 	require.Equal(t, "20ms a v1 Pending", s.arrived[0])
 	require.Len(t, s.arrived, 2)
 	s.could["a"] = false
-	s.at(8 * time.Second)
-	require.Contains(t, s.heard(), "a v1 Failed")
-	require.NoError(t, s.end(time.Second))
+	s.runUntilAfter(8 * time.Second)
+	require.Contains(t, s.takeUpdates(), "a v1 Failed")
+	require.NoError(t, s.stopSender(time.Second))
 }
 
 // CF-26: when the server answers again nothing waits any longer.
@@ -225,16 +225,16 @@ func TestSender_CF26_RetryNow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSending(t)
 			s.answer = func(status.Update) error { return answer }
-			s.run()
+			s.startSender()
 			for i := range 3 {
-				s.SetPodStatus(newPod(fmt.Sprint("pod", i)), phase(v1.PodRunning))
+				s.SetPodStatus(newPod(fmt.Sprint("pod", i)), statusInPhase(v1.PodRunning))
 			}
-			s.at(10 * time.Minute)
+			s.runUntilAfter(10 * time.Minute)
 			answer = nil
 			s.sender.RetryNow()
-			s.at(10*time.Minute + time.Second)
+			s.runUntilAfter(10*time.Minute + time.Second)
 			require.ElementsMatch(t, []string{"600020ms pod0 v1 Running", "600020ms pod1 v1 Running", "600020ms pod2 v1 Running"}, s.arrived)
-			require.NoError(t, s.end(time.Second))
+			require.NoError(t, s.stopSender(time.Second))
 		})
 	}
 }
@@ -257,12 +257,12 @@ func TestSender_Item43_ST15_TriesOnceMore(t *testing.T) {
 			s := newSending(t)
 			answer := c.answer
 			s.answer = func(status.Update) error { return answer }
-			s.run()
-			s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-			s.at(10 * time.Minute)
+			s.startSender()
+			s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+			s.runUntilAfter(10 * time.Minute)
 			answer = nil
-			require.NoError(t, s.end(20*time.Millisecond))
-			require.Equal(t, "600020ms a v1 Running", s.heard())
+			require.NoError(t, s.stopSender(20*time.Millisecond))
+			require.Equal(t, "600020ms a v1 Running", s.takeUpdates())
 
 			s = newSending(t)
 			var calls []string
@@ -272,10 +272,10 @@ func TestSender_Item43_ST15_TriesOnceMore(t *testing.T) {
 				}
 				return c.answer
 			}
-			s.run()
-			s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-			s.at(10 * time.Minute)
-			require.ErrorIs(t, s.end(10*time.Second), status.ErrUnsent)
+			s.startSender()
+			s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+			s.runUntilAfter(10 * time.Minute)
+			require.ErrorIs(t, s.stopSender(10*time.Second), status.ErrUnsent)
 			require.Equal(t, c.fails, strings.Join(calls, " "))
 		})
 	}
@@ -309,7 +309,7 @@ func TestSender_ST15_InOrderUnderFaults(t *testing.T) {
 			last[string(u.UID)] = u.Version
 			return nil
 		}
-		s.run()
+		s.startSender()
 		now := time.Duration(0)
 		for i := range rapid.IntRange(1, 30).Draw(r, "steps") {
 			uid := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "pod")
@@ -319,18 +319,18 @@ func TestSender_ST15_InOrderUnderFaults(t *testing.T) {
 			case 1:
 				s.sender.RetryNow()
 			default:
-				pod := phase(v1.PodRunning)
+				pod := statusInPhase(v1.PodRunning)
 				pod.Message = fmt.Sprint(i)
 				s.SetPodStatus(newPod(uid), pod)
 			}
 			now += time.Duration(rapid.IntRange(0, 1500).Draw(r, "wait")) * time.Millisecond
-			s.at(now)
+			s.runUntilAfter(now)
 		}
 		well = true
 		for _, uid := range []string{"a", "b", "c"} {
 			s.sender.Resend(newPod(uid).UID)
 		}
-		s.at(now + 2*time.Minute)
+		s.runUntilAfter(now + 2*time.Minute)
 		want := map[string]uint64{}
 		sub := s.Subscribe(nil)
 		for _, u := range sub.TakeAll(nil) {
@@ -340,7 +340,7 @@ func TestSender_ST15_InOrderUnderFaults(t *testing.T) {
 		if fmt.Sprint(want) != fmt.Sprint(last) {
 			r.Fatalf("at the sink %v, in the store %v", last, want)
 		}
-		if err := s.end(time.Second); err != nil {
+		if err := s.stopSender(time.Second); err != nil {
 			r.Fatal(err)
 		}
 	})

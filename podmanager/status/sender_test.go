@@ -56,8 +56,8 @@ func newSending(t *testing.T, change ...func(*status.SenderConfig)) *sending {
 	return s
 }
 
-// run starts the sender.
-func (s *sending) run() {
+// startSender starts the sender.
+func (s *sending) startSender() {
 	ctx, cancel := executor.WithCancel(context.Background())
 	s.cancel, s.ended = cancel, false
 	s.process.Go(func() { s.err, s.ended = s.sender.Run(ctx), true })
@@ -89,17 +89,17 @@ func (s *sending) Send(ctx context.Context, u status.Update) error {
 	return nil
 }
 
-func (s *sending) at(d time.Duration) { s.simulation.RunUntil(start.Add(d)) }
+func (s *sending) runUntilAfter(d time.Duration) { s.simulation.RunUntil(start.Add(d)) }
 
-// heard returns the updates that have arrived since its last call.
-func (s *sending) heard() string {
+// takeUpdates returns the updates that have arrived since its last call.
+func (s *sending) takeUpdates() string {
 	all := strings.Join(s.arrived, "\n")
 	s.arrived = nil
 	return all
 }
 
-// end ends the sender and gives its error.
-func (s *sending) end(within time.Duration) error {
+// stopSender ends the sender and gives its error.
+func (s *sending) stopSender(within time.Duration) error {
 	s.cancel()
 	s.simulation.RunUntil(s.simulation.Now().Add(within))
 	require.True(s.t, s.ended, "Run has not returned")
@@ -107,66 +107,66 @@ func (s *sending) end(within time.Duration) error {
 	return s.err
 }
 
-func phase(p v1.PodPhase) v1.PodStatus { return v1.PodStatus{Phase: p} }
+func statusInPhase(p v1.PodPhase) v1.PodStatus { return v1.PodStatus{Phase: p} }
 
-func ready(yes v1.ConditionStatus) v1.PodStatus {
+func readyStatus(yes v1.ConditionStatus) v1.PodStatus {
 	return v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: yes}}}
 }
 
 // The figure of item 25: what takes 2.2 s one after the other takes 140 ms.
 func TestSender_Item25_HundredChangesAtOnce(t *testing.T) {
 	s := newSending(t)
-	s.run()
+	s.startSender()
 	for i := range 100 {
-		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), phase(v1.PodRunning))
+		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), statusInPhase(v1.PodRunning))
 	}
-	s.at(139 * time.Millisecond)
+	s.runUntilAfter(139 * time.Millisecond)
 	assert.Len(t, s.arrived, 96)
-	s.at(140 * time.Millisecond)
+	s.runUntilAfter(140 * time.Millisecond)
 	assert.Len(t, s.arrived, 100)
 	assert.Equal(t, 16, s.most)
 	assert.Equal(t, 1, s.process.Running(), "nobody waits with the sender")
-	require.NoError(t, s.end(0))
+	require.NoError(t, s.stopSender(0))
 }
 
 func TestSender_NewestOnlyAndNeverTwoAtOnce(t *testing.T) {
 	s := newSending(t)
 	pod := newPod("a")
-	s.SetPodStatus(pod, phase(v1.PodPending))
-	s.run()
-	s.at(5 * time.Millisecond)
+	s.SetPodStatus(pod, statusInPhase(v1.PodPending))
+	s.startSender()
+	s.runUntilAfter(5 * time.Millisecond)
 	for i := range 5 {
 		s.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning, Reason: fmt.Sprint(i)})
 	}
-	s.at(time.Second)
-	assert.Equal(t, "20ms a v1 Pending\n40ms a v6 Running/4", s.heard())
+	s.runUntilAfter(time.Second)
+	assert.Equal(t, "20ms a v1 Pending\n40ms a v6 Running/4", s.takeUpdates())
 	s.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning, Reason: "4"})
-	s.at(2 * time.Second)
-	assert.Empty(t, s.heard(), "nothing new")
+	s.runUntilAfter(2 * time.Second)
+	assert.Empty(t, s.takeUpdates(), "nothing new")
 	s.RemoveOrphanedStatuses(nil)
-	s.at(3 * time.Second)
-	assert.Equal(t, "2020ms a removed", s.heard())
-	require.NoError(t, s.end(0))
+	s.runUntilAfter(3 * time.Second)
+	assert.Equal(t, "2020ms a removed", s.takeUpdates())
+	require.NoError(t, s.stopSender(0))
 }
 
 // What others wait for goes first: an end, and readiness that comes or goes.
 func TestSender_EndsAndReadinessGoFirst(t *testing.T) {
 	s := newSending(t, func(c *status.SenderConfig) { c.Workers = 1 })
-	s.run()
+	s.startSender()
 	for _, uid := range []string{"a", "b", "c", "d"} {
-		s.SetPodStatus(newPod(uid), ready(v1.ConditionTrue))
+		s.SetPodStatus(newPod(uid), readyStatus(v1.ConditionTrue))
 	}
-	s.at(time.Second)
-	s.heard()
-	s.SetPodStatus(newPod("x"), phase(v1.PodPending))
+	s.runUntilAfter(time.Second)
+	s.takeUpdates()
+	s.SetPodStatus(newPod("x"), statusInPhase(v1.PodPending))
 	s.simulation.RunUntilIdle() // It is being sent.
-	s.SetPodStatus(newPod("a"), func() v1.PodStatus { r := ready(v1.ConditionTrue); r.Reason = "still"; return r }())
-	s.SetPodStatus(newPod("e"), phase(v1.PodPending))
-	s.SetPodStatus(newPod("b"), ready(v1.ConditionFalse))
-	s.SetPodStatus(newPod("c"), phase(v1.PodSucceeded))
-	s.at(2 * time.Second)
-	assert.Equal(t, "1020ms x v1 Pending\n1040ms b v2 Running\n1060ms c v2 Succeeded\n1080ms a v2 Running/still\n1100ms e v1 Pending", s.heard())
-	require.NoError(t, s.end(0))
+	s.SetPodStatus(newPod("a"), func() v1.PodStatus { r := readyStatus(v1.ConditionTrue); r.Reason = "still"; return r }())
+	s.SetPodStatus(newPod("e"), statusInPhase(v1.PodPending))
+	s.SetPodStatus(newPod("b"), readyStatus(v1.ConditionFalse))
+	s.SetPodStatus(newPod("c"), statusInPhase(v1.PodSucceeded))
+	s.runUntilAfter(2 * time.Second)
+	assert.Equal(t, "1020ms x v1 Pending\n1040ms b v2 Running\n1060ms c v2 Succeeded\n1080ms a v2 Running/still\n1100ms e v1 Pending", s.takeUpdates())
+	require.NoError(t, s.stopSender(0))
 }
 
 // Item 25, ST-15: each pod is tried again by itself, with its own growing pause.
@@ -186,36 +186,36 @@ func TestSender_Item25_RetriesAlone(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
-	s.SetPodStatus(newPod("b"), phase(v1.PodPending))
-	s.at(3500 * time.Millisecond)
-	assert.Equal(t, "20ms b v1 Pending", s.heard())
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodPending))
+	s.SetPodStatus(newPod("b"), statusInPhase(v1.PodPending))
+	s.runUntilAfter(3500 * time.Millisecond)
+	assert.Equal(t, "20ms b v1 Pending", s.takeUpdates())
 	away = false
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
-	s.at(time.Minute)
-	assert.Equal(t, "4080ms a v2 Running", s.heard(), "something newer waits for the first pause")
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Minute)
+	assert.Equal(t, "4080ms a v2 Running", s.takeUpdates(), "something newer waits for the first pause")
 	assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, pauses)
 
 	away = true
-	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
-	s.at(time.Minute + time.Second)
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodPending))
+	s.runUntilAfter(time.Minute + time.Second)
 	assert.Equal(t, time.Second, pauses[3], "it had arrived meanwhile")
 	for range 7 {
 		s.simulation.RunUntil(s.simulation.Now().Add(time.Minute))
 	}
 	assert.Equal(t, time.Minute, pauses[len(pauses)-1], "never longer")
 	away = false
-	require.NoError(t, s.end(time.Minute))
+	require.NoError(t, s.stopSender(time.Minute))
 }
 
 // ST-17: a terminal phase is sent when no container of the pod can run; all other changes are sent before.
 func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	s := newSending(t)
-	s.run()
+	s.startSender()
 	pod := newPod("a")
-	s.SetPodStatus(pod, phase(v1.PodRunning))
-	s.at(time.Second)
+	s.SetPodStatus(pod, statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Second)
 	s.could["a"] = true
 	evicted := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{
 		{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}, {Type: v1.PodReady, Status: v1.ConditionTrue},
@@ -223,13 +223,13 @@ func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	var seen []v1.PodStatus
 	s.answer = func(u status.Update) error { seen = append(seen, u.Status); return nil }
 	s.SetPodStatus(pod, evicted)
-	s.at(10 * time.Second)
-	assert.Equal(t, "20ms a v1 Running\n1020ms a v2 Running", s.heard(), "once")
+	s.runUntilAfter(10 * time.Second)
+	assert.Equal(t, "20ms a v1 Running\n1020ms a v2 Running", s.takeUpdates(), "once")
 	require.Len(t, seen, 1)
 	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(seen[0]), "that it is not ready is no secret (ST-18)")
 	s.could["a"] = false
-	s.at(12 * time.Second)
-	assert.Equal(t, "10040ms a v2 Failed/Evicted", s.heard())
+	s.runUntilAfter(12 * time.Second)
+	assert.Equal(t, "10040ms a v2 Failed/Evicted", s.takeUpdates())
 	require.Len(t, seen, 2)
 	assert.Equal(t, v1.DisruptionTarget, seen[1].Conditions[0].Type)
 
@@ -237,30 +237,30 @@ func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	s.could["b"] = true
 	b := newPod("b")
 	b.Status.Phase = v1.PodRunning
-	s.SetPodStatus(b, phase(v1.PodFailed))
-	s.at(12500 * time.Millisecond)
+	s.SetPodStatus(b, statusInPhase(v1.PodFailed))
+	s.runUntilAfter(12500 * time.Millisecond)
 	s.TerminatePod(b)
-	s.at(13 * time.Second)
-	assert.Equal(t, "12020ms b v1 Running\n12520ms b v2 Failed", s.heard())
-	require.NoError(t, s.end(0))
+	s.runUntilAfter(13 * time.Second)
+	assert.Equal(t, "12020ms b v1 Running\n12520ms b v2 Failed", s.takeUpdates())
+	require.NoError(t, s.stopSender(0))
 }
 
 // Item 43: when the node stops, the sender sends the remaining statuses, or the error names them.
 func TestSender_Item43_Drains(t *testing.T) {
 	s := newSending(t)
-	s.run()
+	s.startSender()
 	for i := range 20 {
-		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), phase(v1.PodRunning))
+		s.SetPodStatus(newPod(fmt.Sprint("pod", i)), statusInPhase(v1.PodRunning))
 	}
 	s.cancel()
-	s.at(40 * time.Millisecond)
+	s.runUntilAfter(40 * time.Millisecond)
 	assert.Len(t, s.arrived, 20)
-	require.NoError(t, s.end(0))
+	require.NoError(t, s.stopSender(0))
 }
 
 func TestSender_Item43_SaysWhatWasNotSent(t *testing.T) {
 	s := newSending(t)
-	s.run()
+	s.startSender()
 	s.answer = func(u status.Update) error {
 		if u.UID != "c" {
 			return errors.New("away")
@@ -268,12 +268,12 @@ func TestSender_Item43_SaysWhatWasNotSent(t *testing.T) {
 		return nil
 	}
 	for _, uid := range []string{"b", "c", "a"} {
-		s.SetPodStatus(newPod(uid), phase(v1.PodRunning))
+		s.SetPodStatus(newPod(uid), statusInPhase(v1.PodRunning))
 	}
 	s.cancel()
-	s.at(9 * time.Second)
+	s.runUntilAfter(9 * time.Second)
 	assert.False(t, s.ended)
-	err := s.end(time.Second)
+	err := s.stopSender(time.Second)
 	require.ErrorIs(t, err, status.ErrUnsent)
 	assert.EqualError(t, err, "status: not everything was sent: of pods [a b]")
 
@@ -281,21 +281,21 @@ func TestSender_Item43_SaysWhatWasNotSent(t *testing.T) {
 	s.answer, s.arrived = nil, nil
 	s.sender, err = status.NewSender(status.SenderConfig{Store: s.Store, Sink: s, Clock: s.process.Clock()})
 	require.NoError(t, err)
-	s.run()
+	s.startSender()
 	s.simulation.RunUntil(s.simulation.Now().Add(time.Minute))
 	assert.Len(t, s.arrived, 3, "every status that is stored")
-	require.NoError(t, s.end(0))
+	require.NoError(t, s.stopSender(0))
 }
 
 func TestSender_EndsAtOnceWithoutADrain(t *testing.T) {
 	s := newSending(t, func(c *status.SenderConfig) { c.Drain = -1 })
 	s.latency = time.Hour
-	s.run()
-	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.startSender()
+	s.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
 	s.simulation.RunUntilIdle()
-	s.SetPodStatus(newPod("b"), phase(v1.PodRunning))
-	assert.EqualError(t, s.end(0), "status: not everything was sent: of pods [a b]")
-	assert.Empty(t, s.heard())
+	s.SetPodStatus(newPod("b"), statusInPhase(v1.PodRunning))
+	assert.EqualError(t, s.stopSender(0), "status: not everything was sent: of pods [a b]")
+	assert.Empty(t, s.takeUpdates())
 }
 
 // A sink that hangs or panics delays only its own pod.
@@ -319,23 +319,23 @@ func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 		}
 		return nil
 	}
-	s.run()
-	s.SetPodStatus(newPod("p"), phase(v1.PodRunning))
-	s.at(time.Second)
+	s.startSender()
+	s.SetPodStatus(newPod("p"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(time.Second)
 	s.latency = time.Hour
-	s.SetPodStatus(newPod("h"), phase(v1.PodRunning))
+	s.SetPodStatus(newPod("h"), statusInPhase(v1.PodRunning))
 	s.simulation.RunUntilIdle()
 	s.latency = 20 * time.Millisecond
-	s.SetPodStatus(newPod("q"), phase(v1.PodRunning))
-	s.at(4 * time.Second)
+	s.SetPodStatus(newPod("q"), statusInPhase(v1.PodRunning))
+	s.runUntilAfter(4 * time.Second)
 	assert.Equal(t, []string{"p: Sink.Send panicked: no such sink", "h: context deadline exceeded"}, failures)
-	assert.Equal(t, "1020ms q v1 Running\n1040ms p v1 Running\n2070ms h v1 Running", s.heard())
-	require.NoError(t, s.end(0))
+	assert.Equal(t, "1020ms q v1 Running\n1040ms p v1 Running\n2070ms h v1 Running", s.takeUpdates())
+	require.NoError(t, s.stopSender(0))
 }
 
 func TestSender_RunsOnce(t *testing.T) {
 	s := newSending(t)
-	s.run()
+	s.startSender()
 	again := func() {
 		err := s.sender.Run(context.Background())
 		assert.ErrorIs(t, err, runtime.ErrSecondRun)
@@ -343,7 +343,7 @@ func TestSender_RunsOnce(t *testing.T) {
 	}
 	s.process.Go(again)
 	s.simulation.RunUntilIdle()
-	require.NoError(t, s.end(0))
+	require.NoError(t, s.stopSender(0))
 	again()
 }
 
@@ -398,7 +398,7 @@ func TestSender_F_ADeafSinkDoesNotHangTheEnd(t *testing.T) {
 		store := status.New(status.Config{})
 		sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: deafSink{}, Drain: 10 * time.Second, Timeout: 5 * time.Second})
 		require.NoError(t, err)
-		store.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+		store.SetPodStatus(newPod("a"), statusInPhase(v1.PodRunning))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()

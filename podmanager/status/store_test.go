@@ -45,10 +45,10 @@ func newHarness(pods ...*v1.Pod) *harness {
 	return w
 }
 
-func (w *harness) pass(d time.Duration) { w.clk.SetTime(w.clk.Now().Add(d)) }
+func (w *harness) advanceClock(d time.Duration) { w.clk.SetTime(w.clk.Now().Add(d)) }
 
-// must is the stored status of the pod.
-func (w *harness) must(t *testing.T, uid types.UID) v1.PodStatus {
+// mustGetStatus returns the stored status of a pod. It fails the test if none is stored.
+func (w *harness) mustGetStatus(t *testing.T, uid types.UID) v1.PodStatus {
 	t.Helper()
 	s, ok := w.GetPodStatus(uid)
 	require.True(t, ok, "no status of %s", uid)
@@ -70,14 +70,14 @@ func staticPod(uid string) *v1.Pod {
 	return newPod(uid, podmanager.ConfigSourceAnnotation, podmanager.FileSource)
 }
 
-func running(ready bool) v1.PodStatus {
+func runningStatus(ready bool) v1.PodStatus {
 	return v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{
-		Name: "c", ContainerID: "mem://1", Ready: ready, Started: to(true),
+		Name: "c", ContainerID: "mem://1", Ready: ready, Started: pointerTo(true),
 		State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(start)}},
 	}}}
 }
 
-func to[T any](v T) *T { return &v }
+func pointerTo[T any](v T) *T { return &v }
 
 // readyConditionStatus returns the status of the condition Ready, or "" if there is no such condition.
 func readyConditionStatus(s v1.PodStatus) v1.ConditionStatus {
@@ -93,29 +93,29 @@ func TestGetPodStatus_ST1_MirrorUIDIsTranslated(t *testing.T) {
 	st := staticPod("static")
 	mirror := newPod("mirror", podmanager.ConfigMirrorAnnotation, "h")
 	w := newHarness(st, mirror)
-	w.SetPodStatus(st, running(false))
+	w.SetPodStatus(st, runningStatus(false))
 
-	assert.Equal(t, w.must(t, "static"), w.must(t, "mirror"))
+	assert.Equal(t, w.mustGetStatus(t, "static"), w.mustGetStatus(t, "mirror"))
 	_, ok := w.GetPodStatus("other")
 	assert.False(t, ok)
 
 	w.SetContainerReadiness("mirror", "mem://1", true)
-	assert.True(t, w.must(t, "static").ContainerStatuses[0].Ready)
+	assert.True(t, w.mustGetStatus(t, "static").ContainerStatuses[0].Ready)
 	w.SetContainerStartup("mirror", "mem://1", false)
-	assert.False(t, *w.must(t, "static").ContainerStatuses[0].Started)
+	assert.False(t, *w.mustGetStatus(t, "static").ContainerStatuses[0].Started)
 }
 
 func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
-	given := running(true)
+	given := runningStatus(true)
 	w.SetPodStatus(newPod("a"), given)
 	given.ContainerStatuses[0].Name = "changed by the giver"
-	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
+	assert.Equal(t, "c", w.mustGetStatus(t, "a").ContainerStatuses[0].Name)
 
-	w.must(t, "a").ContainerStatuses[0].Name = "changed by a reader"
+	w.mustGetStatus(t, "a").ContainerStatuses[0].Name = "changed by a reader"
 	sub.TakeAll(nil)[0].Status.ContainerStatuses[0].Name = "changed by a subscriber"
-	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
+	assert.Equal(t, "c", w.mustGetStatus(t, "a").ContainerStatuses[0].Name)
 }
 
 // ReadPodStatus shows the same status as a copy. The shown status does not change when a newer one is stored.
@@ -125,7 +125,7 @@ func TestReadPodStatus(t *testing.T) {
 	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodPending})
 	var shown, later *v1.PodStatus
 	assert.True(t, w.ReadPodStatus("a", func(s *v1.PodStatus) { shown = s }))
-	before := w.must(t, "a")
+	before := w.mustGetStatus(t, "a")
 	assert.Equal(t, before, *shown)
 	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodRunning})
 	w.ReadPodStatus("a", func(s *v1.PodStatus) { later = s })
@@ -137,11 +137,11 @@ func TestSetPodStatus_ST2_ForcedOnceThePodIsBeingDeleted(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
-	w.SetPodStatus(pod, running(true))
+	w.SetPodStatus(pod, runningStatus(true))
 	deleted := pod.DeepCopy()
-	deleted.DeletionTimestamp = to(metav1.NewTime(start))
-	w.SetPodStatus(deleted, running(true))
-	w.SetPodStatus(deleted, running(true))
+	deleted.DeletionTimestamp = pointerTo(metav1.NewTime(start))
+	w.SetPodStatus(deleted, runningStatus(true))
+	w.SetPodStatus(deleted, runningStatus(true))
 	assert.EqualValues(t, 3, sub.TakeAll(nil)[0].Version)
 }
 
@@ -149,13 +149,13 @@ func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
-	w.SetPodStatus(pod, running(true))
+	w.SetPodStatus(pod, runningStatus(true))
 	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 1, got[0].Version)
 
-	w.pass(time.Hour)
-	same := running(true)
+	w.advanceClock(time.Hour)
+	same := runningStatus(true)
 	same.Conditions = []v1.PodCondition{{Type: "theirs", Status: "True"}}
 	newer := newPod("a", "changed", "yes")
 	w.SetPodStatus(newer, same)
@@ -163,7 +163,7 @@ func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
 	assert.Equal(t, 1, w.accepted)
 	assert.Equal(t, 1, w.unchanged)
 
-	w.SetPodStatus(newer, running(false))
+	w.SetPodStatus(newer, runningStatus(false))
 	got = sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 2, got[0].Version)
@@ -172,12 +172,12 @@ func TestSetPodStatus_ST3_ST4_UnchangedIsDroppedAndVersionsCount(t *testing.T) {
 
 func TestSetPodStatus_ST3_KeepsTheNewerPodOfADroppedStatus(t *testing.T) {
 	w := newHarness()
-	w.SetPodStatus(newPod("a"), running(false))
+	w.SetPodStatus(newPod("a"), runningStatus(false))
 	gated := newPod("a")
 	gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
-	w.SetPodStatus(gated, running(false))
+	w.SetPodStatus(gated, runningStatus(false))
 	w.SetContainerReadiness("a", "mem://1", true)
-	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(w.must(t, "a")), "judged by the newer spec")
+	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(w.mustGetStatus(t, "a")), "judged by the newer spec")
 }
 
 func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
@@ -187,17 +187,17 @@ func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
 	pod.Status = v1.PodStatus{StartTime: &began, Conditions: []v1.PodCondition{
 		{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: began},
 	}}
-	given := running(true)
+	given := runningStatus(true)
 	given.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 	w.SetPodStatus(pod, given)
-	s := w.must(t, "a")
+	s := w.mustGetStatus(t, "a")
 	assert.True(t, began.Equal(s.StartTime), "before the first status the pod's own counts")
 	assert.True(t, began.Equal(&s.Conditions[0].LastTransitionTime))
 
-	w.pass(time.Minute)
+	w.advanceClock(time.Minute)
 	given.Conditions[0].Status = v1.ConditionFalse
 	w.SetPodStatus(pod, given)
-	s = w.must(t, "a")
+	s = w.mustGetStatus(t, "a")
 	assert.True(t, began.Equal(s.StartTime))
 	assert.True(t, start.Add(time.Minute).Equal(s.Conditions[0].LastTransitionTime.Time))
 }
@@ -205,12 +205,12 @@ func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
 func TestSetPodStatus_ST7_ComparedAfterCutting(t *testing.T) {
 	w := newHarness()
 	w.clk.SetTime(start.Add(300 * time.Millisecond))
-	w.SetPodStatus(newPod("a"), running(true))
-	fine := running(true)
+	w.SetPodStatus(newPod("a"), runningStatus(true))
+	fine := runningStatus(true)
 	fine.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(start.Add(999 * time.Millisecond))
 	w.SetPodStatus(newPod("a"), fine)
 	assert.Equal(t, 1, w.unchanged)
-	assert.Equal(t, start, w.must(t, "a").StartTime.UTC())
+	assert.Equal(t, start, w.mustGetStatus(t, "a").StartTime.UTC())
 }
 
 func TestSetContainerReadiness_ST8(t *testing.T) {
@@ -220,7 +220,7 @@ func TestSetContainerReadiness_ST8(t *testing.T) {
 	_, ok := w.GetPodStatus("a")
 	assert.False(t, ok)
 
-	w.SetPodStatus(newPod("a"), running(false))
+	w.SetPodStatus(newPod("a"), runningStatus(false))
 	sub := w.Subscribe(nil)
 	sub.TakeAll(nil)
 	w.SetContainerReadiness("a", "mem://other", true)
@@ -239,7 +239,7 @@ func TestSetContainerReadiness_ST8(t *testing.T) {
 func TestTerminatePod_ST9_ST10(t *testing.T) {
 	w := newHarness()
 	pod := newPod("a")
-	w.SetPodStatus(pod, running(true))
+	w.SetPodStatus(pod, runningStatus(true))
 	sub := w.Subscribe(nil)
 	assert.False(t, sub.TakeAll(nil)[0].Finished)
 
@@ -261,7 +261,7 @@ func TestTerminatePod_ST10_OfAPodWithoutAStatus(t *testing.T) {
 	pod := newPod("a")
 	pod.Status = v1.PodStatus{Phase: v1.PodSucceeded}
 	w.TerminatePod(pod)
-	assert.Equal(t, v1.PodSucceeded, w.must(t, "a").Phase, "what the pod came with counts")
+	assert.Equal(t, v1.PodSucceeded, w.mustGetStatus(t, "a").Phase, "what the pod came with counts")
 	assert.Nil(t, pod.Status.Conditions, "and is not changed")
 }
 
@@ -277,7 +277,7 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newHarness()
 			sub := w.Subscribe(nil)
-			w.SetPodStatus(tc.pod, running(true))
+			w.SetPodStatus(tc.pod, runningStatus(true))
 			w.TerminatePod(tc.pod)
 			w.SetContainerReadiness("a", "mem://1", true) // late
 			assert.True(t, sub.TakeAll(nil)[0].Finished)
@@ -292,9 +292,9 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 func TestSetPodStatus_ST3_DroppedStatusLeavesFinishedAlone(t *testing.T) {
 	w := newHarness()
 	pod := staticPod("a")
-	w.SetPodStatus(pod, running(true))
+	w.SetPodStatus(pod, runningStatus(true))
 	w.TerminatePod(pod)
-	w.SetPodStatus(pod, w.must(t, "a"))
+	w.SetPodStatus(pod, w.mustGetStatus(t, "a"))
 	assert.Equal(t, 1, w.unchanged)
 	assert.True(t, w.Subscribe(nil).TakeAll(nil)[0].Finished)
 }
@@ -303,11 +303,11 @@ func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
 	pod := newPod("a")
-	w.SetPodStatus(pod, running(true))
+	w.SetPodStatus(pod, runningStatus(true))
 	w.TerminatePod(pod)
 	assert.True(t, sub.TakeAll(nil)[0].Finished)
 
-	w.pass(time.Minute)
+	w.advanceClock(time.Minute)
 	again := v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse}}}
 	w.ReplacePodStatus(pod, again)
 	w.ReplacePodStatus(nil, again)
@@ -326,7 +326,7 @@ func TestReplacePodStatus_ANewLifeIsNotBoundByTheLast(t *testing.T) {
 func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
 	w := newHarness()
 	for _, uid := range []string{"c", "a", "b", "stays"} {
-		w.SetPodStatus(newPod(uid), running(true))
+		w.SetPodStatus(newPod(uid), runningStatus(true))
 	}
 	sub := w.Subscribe(nil)
 	sub.TakeAll(nil)
@@ -343,7 +343,7 @@ func TestRemoveOrphanedStatuses_ST21_DropsAndTells(t *testing.T) {
 	assert.Equal(t, []types.UID{"a", "b", "c"}, told)
 	_, ok := w.GetPodStatus("a")
 	assert.False(t, ok)
-	w.must(t, "stays")
+	w.mustGetStatus(t, "stays")
 
 	w.RemoveOrphanedStatuses(nil)
 	_, ok = w.GetPodStatus("stays")
@@ -354,11 +354,11 @@ func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
 	for _, ready := range []bool{true, false, true} {
-		w.SetPodStatus(newPod("a"), running(ready))
+		w.SetPodStatus(newPod("a"), runningStatus(ready))
 	}
 	assert.EqualValues(t, 3, sub.TakeAll(nil)[0].Version)
 	w.RemoveOrphanedStatuses(nil)
-	w.SetPodStatus(newPod("a"), running(true))
+	w.SetPodStatus(newPod("a"), runningStatus(true))
 	got := sub.TakeAll(nil)
 	require.Len(t, got, 1)
 	assert.False(t, got[0].Removed, "it is back, that is the newest")
@@ -372,9 +372,9 @@ func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 	pod := newPod("a")
 	lives := []uint64{}
 	for range 3 {
-		w.SetPodStatus(pod, running(true))
+		w.SetPodStatus(pod, runningStatus(true))
 		lives = append(lives, sub.TakeAll(nil)[0].StatusEpoch)
-		w.ReplacePodStatus(pod, running(false))
+		w.ReplacePodStatus(pod, runningStatus(false))
 		lives = append(lives, sub.TakeAll(nil)[0].StatusEpoch)
 		w.RemoveOrphanedStatuses(nil)
 	}
@@ -384,7 +384,7 @@ func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 func TestSubscribe_BeginsWithAllThatIsStored(t *testing.T) {
 	w := newHarness()
 	for _, uid := range []string{"b", "c", "a"} {
-		w.SetPodStatus(newPod(uid), running(true))
+		w.SetPodStatus(newPod(uid), runningStatus(true))
 	}
 	woken := 0
 	sub := w.Subscribe(func() { woken++ })
@@ -404,9 +404,9 @@ func TestSubscription_NewestPerPodInOrderOfFirstChange(t *testing.T) {
 	woken := 0
 	sub := w.Subscribe(func() { woken++ })
 	w.SetPodStatus(newPod("b"), v1.PodStatus{Phase: v1.PodPending})
-	w.pass(time.Second)
+	w.advanceClock(time.Second)
 	w.SetPodStatus(newPod("a"), v1.PodStatus{Phase: v1.PodPending})
-	w.pass(time.Second)
+	w.advanceClock(time.Second)
 	w.SetPodStatus(newPod("b"), v1.PodStatus{Phase: v1.PodRunning})
 	assert.Equal(t, 1, woken, "only when there was nothing to take")
 
@@ -443,9 +443,9 @@ func TestSubscription_WokenWithoutTheLock(t *testing.T) {
 	sub = w.Subscribe(func() {
 		w.GetPodStatus("a") // would never return under the lock
 		got = sub.TakeAll(nil)
-		w.SetPodStatus(newPod("b"), running(true))
+		w.SetPodStatus(newPod("b"), runningStatus(true))
 	})
-	w.SetPodStatus(newPod("a"), running(true))
+	w.SetPodStatus(newPod("a"), runningStatus(true))
 	require.Len(t, got, 1)
 	assert.EqualValues(t, "b", got[0].UID, "the inner call woke it again")
 }
@@ -456,7 +456,7 @@ func TestSubscription_ClosedIsToldNothing(t *testing.T) {
 	closed, open := w.Subscribe(func() { woken++ }), w.Subscribe(nil)
 	closed.Close()
 	closed.Close()
-	w.SetPodStatus(newPod("a"), running(true))
+	w.SetPodStatus(newPod("a"), runningStatus(true))
 	assert.Zero(t, woken)
 	assert.Empty(t, closed.TakeAll(nil))
 	assert.Len(t, open.TakeAll(nil), 1)
@@ -464,15 +464,15 @@ func TestSubscription_ClosedIsToldNothing(t *testing.T) {
 
 func TestStore_NilPodsAreIgnored(t *testing.T) {
 	w := newHarness()
-	w.SetPodStatus(nil, running(true))
+	w.SetPodStatus(nil, runningStatus(true))
 	w.TerminatePod(nil)
 	assert.Zero(t, w.accepted)
 }
 
 func TestStore_ZeroConfigIsComplete(t *testing.T) {
 	s := status.New(status.Config{})
-	s.SetPodStatus(newPod("a"), running(true))
-	s.SetPodStatus(newPod("a"), running(true))
+	s.SetPodStatus(newPod("a"), runningStatus(true))
+	s.SetPodStatus(newPod("a"), runningStatus(true))
 	got, ok := s.GetPodStatus("a")
 	require.True(t, ok)
 	assert.False(t, got.StartTime.IsZero())
@@ -508,7 +508,7 @@ func TestStore_AnyHistory(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
-				s := running(rapid.Bool().Draw(t, "ready"))
+				s := runningStatus(rapid.Bool().Draw(t, "ready"))
 				s.Phase = rapid.SampledFrom([]v1.PodPhase{v1.PodPending, v1.PodRunning, v1.PodFailed}).Draw(t, "phase")
 				w.SetPodStatus(newPod(rapid.SampledFrom(uids).Draw(t, "uid")), s)
 			},
@@ -520,7 +520,7 @@ func TestStore_AnyHistory(t *testing.T) {
 				w.RemoveOrphanedStatuses(map[types.UID]bool{types.UID(rapid.SampledFrom(uids).Draw(t, "keep")): true})
 				w.removals++
 			},
-			"pass": func(*rapid.T) { w.pass(time.Second) },
+			"pass": func(*rapid.T) { w.advanceClock(time.Second) },
 			"take": take,
 		})
 		take(t)
@@ -587,7 +587,7 @@ func TestStore_ConcurrentUse(t *testing.T) {
 
 func BenchmarkSetPodStatusUnchanged(b *testing.B) {
 	s := status.New(status.Config{})
-	pod, st := newPod("a"), running(true)
+	pod, st := newPod("a"), runningStatus(true)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.SetPodStatus(pod, st)
@@ -663,8 +663,8 @@ func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
 func TestStore_ST17_ReportedByTheMirror(t *testing.T) {
 	static, mirror := staticPod("static"), newPod("mirror", podmanager.ConfigMirrorAnnotation, "h")
 	w := newHarness(static, mirror)
-	w.SetPodStatus(static, running(true))
-	failed := running(false)
+	w.SetPodStatus(static, runningStatus(true))
+	failed := runningStatus(false)
 	failed.Phase = v1.PodFailed
 	w.SetPodStatus(static, failed)
 	for _, uid := range []types.UID{"static", "mirror"} {
@@ -683,23 +683,23 @@ func TestStore_AlikeConditionsAreShared(t *testing.T) {
 		w.ReadPodStatus(uid, func(s *v1.PodStatus) { conditions = s.Conditions })
 		return conditions
 	}
-	s := running(true)
+	s := runningStatus(true)
 	s.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}, {Type: v1.ContainersReady, Status: v1.ConditionTrue}}
 	w.SetPodStatus(a, s)
-	w.pass(100 * time.Millisecond)
+	w.advanceClock(100 * time.Millisecond)
 	w.SetPodStatus(b, s)
 	require.Same(t, &stored("a")[0], &stored("b")[0])
 
 	s.Conditions[1].Reason = "the caller's"
-	given := w.must(t, "a")
+	given := w.mustGetStatus(t, "a")
 	given.Conditions[0].Reason = "the caller's as well"
 	w.SetContainerReadiness("a", "mem://1", false)
-	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(w.must(t, "a")))
-	assert.Equal(t, v1.ConditionTrue, readyConditionStatus(w.must(t, "b")))
+	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(w.mustGetStatus(t, "a")))
+	assert.Equal(t, v1.ConditionTrue, readyConditionStatus(w.mustGetStatus(t, "b")))
 	assert.Empty(t, stored("b")[0].Reason+stored("b")[1].Reason)
 
-	w.pass(time.Second)
-	w.ReplacePodStatus(a, running(true))
-	w.ReplacePodStatus(b, running(true))
+	w.advanceClock(time.Second)
+	w.ReplacePodStatus(a, runningStatus(true))
+	w.ReplacePodStatus(b, runningStatus(true))
 	assert.Empty(t, stored("a"))
 }

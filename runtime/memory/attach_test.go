@@ -23,8 +23,8 @@ import (
 func TestAttach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", nil)
-		id := start(t, r, ref, sandbox, "main", 0, "sh", "-c", "echo one; sleep 10; echo two; sleep 10; echo three")
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		id := startContainer(t, r, ref, sandbox, "main", 0, "sh", "-c", "echo one; sleep 10; echo two; sleep 10; echo three")
 		time.Sleep(time.Second)
 		var out strings.Builder
 		require.NoError(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdout: &out}))
@@ -37,7 +37,7 @@ func TestAttach(t *testing.T) {
 // A port echoes all bytes until the connection ends.
 func TestPortForward(t *testing.T) {
 	r := memory.New(memory.Config{})
-	_, sandbox := place(t, r, "a", nil)
+	_, sandbox := createSandbox(t, r, "a", nil)
 	here, there := net.Pipe()
 	ended := make(chan error, 1)
 	go func() {
@@ -68,8 +68,8 @@ type attached struct {
 	ended  chan error
 }
 
-// attach connects a client.
-func attach(t *testing.T, r *memory.Runtime, id string, tty bool) *attached {
+// attachClient connects a client.
+func attachClient(t *testing.T, r *memory.Runtime, id string, tty bool) *attached {
 	in, keys := io.Pipe()
 	ctx, leave := context.WithCancel(t.Context())
 	a := &attached{keys: keys, leave: leave, ended: make(chan error, 1)}
@@ -81,7 +81,7 @@ func attach(t *testing.T, r *memory.Runtime, id string, tty bool) *attached {
 	return a
 }
 
-func (a *attached) types(t *testing.T, text string) {
+func (a *attached) typeText(t *testing.T, text string) {
 	_, err := io.WriteString(a.keys, text)
 	require.NoError(t, err)
 	synctest.Wait()
@@ -103,17 +103,17 @@ func TestAttach_ManyClients(t *testing.T) {
 			}
 			return 0
 		})
-		ref, id := attachable(t, r, "a", false, "count")
+		ref, id := startAttachable(t, r, "a", false, "count")
 		time.Sleep(time.Second)
-		one, two := attach(t, r, id, false), attach(t, r, id, false)
-		one.types(t, "from one\n")
-		two.types(t, "from two\n")
+		one, two := attachClient(t, r, id, false), attachClient(t, r, id, false)
+		one.typeText(t, "from one\n")
+		two.typeText(t, "from two\n")
 		assert.Equal(t, "ready\n1 from one\n2 from two\n", one.screen.String())
 		assert.Equal(t, "1 from one\n2 from two\n", two.screen.String())
 		one.leave()
 		require.ErrorIs(t, <-one.ended, context.Canceled)
-		three := attach(t, r, id, false)
-		two.types(t, "again\n")
+		three := attachClient(t, r, id, false)
+		two.typeText(t, "again\n")
 		assert.Equal(t, "3 again\n", three.screen.String())
 		assert.Equal(t, "ready\n1 from one\n2 from two\n", one.screen.String())
 		assert.Equal(t, []int{1, 0}, []int{begun, ended})
@@ -122,9 +122,9 @@ func TestAttach_ManyClients(t *testing.T) {
 		require.ErrorIs(t, <-two.ended, context.Canceled)
 		require.ErrorIs(t, <-three.ended, context.Canceled)
 		assert.Equal(t, []int{1, 1}, []int{begun, ended})
-		assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
-		four := attach(t, r, id, false)
-		four.types(t, "anew\n")
+		assert.Equal(t, runtime.StateRunning, containerStatus(t, r, ref, id).State)
+		four := attachClient(t, r, id, false)
+		four.typeText(t, "anew\n")
 		assert.Equal(t, "ready\n1 anew\n", four.screen.String())
 		require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
 		require.NoError(t, <-four.ended)
@@ -138,9 +138,9 @@ func TestAttach_ManyClients(t *testing.T) {
 func TestAttach_ManyClientsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		_, id := attachable(t, r, "a", false, "cat")
+		_, id := startAttachable(t, r, "a", false, "cat")
 		time.Sleep(time.Second)
-		one := attach(t, r, id, true)
+		one := attachClient(t, r, id, true)
 		gone := errors.New("client disconnected")
 		deaf := make(chan error, 1)
 		go func() {
@@ -149,26 +149,26 @@ func TestAttach_ManyClientsEnd(t *testing.T) {
 			deaf <- r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id, TTY: true}, runtime.Streams{Stdin: in, Stdout: brokenPipe{gone}})
 		}()
 		synctest.Wait()
-		one.types(t, "x\r")
+		one.typeText(t, "x\r")
 		require.ErrorIs(t, <-deaf, gone)
 		assert.Equal(t, "x\r\nx\r\n", one.screen.String())
-		two := attach(t, r, id, true)
-		two.types(t, "\x03")
+		two := attachClient(t, r, id, true)
+		two.typeText(t, "\x03")
 		require.NoError(t, <-one.ended)
 		require.NoError(t, <-two.ended)
 
-		ref, id := attachable(t, r, "once", true, "cat")
+		ref, id := startAttachable(t, r, "once", true, "cat")
 		time.Sleep(time.Second)
-		one, two = attach(t, r, id, false), attach(t, r, id, false)
+		one, two = attachClient(t, r, id, false), attachClient(t, r, id, false)
 		require.NoError(t, two.keys.Close())
 		require.NoError(t, <-one.ended)
 		require.NoError(t, <-two.ended)
-		assert.Equal(t, runtime.StateExited, status(t, r, ref, id).State)
+		assert.Equal(t, runtime.StateExited, containerStatus(t, r, ref, id).State)
 
 		r.SetCommand(memory.Selector{}, "bug", func(context.Context, *memory.Process) int32 { panic("a bug") })
-		_, id = attachable(t, r, "bug", true, "bug")
+		_, id = startAttachable(t, r, "bug", true, "bug")
 		time.Sleep(time.Second)
-		require.ErrorContains(t, <-attach(t, r, id, false).ended, "a bug")
+		require.ErrorContains(t, <-attachClient(t, r, id, false).ended, "a bug")
 		require.Zero(t, r.Waiters())
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
-// conformance is the harness for a machine, with the minimum of slack: virtual time needs none.
-func conformance(clk clock.Clock) runtimetest.Harness {
+// newConformanceHarness returns the harness of a machine with the minimum of slack, because virtual time needs none.
+func newConformanceHarness(clk clock.Clock) runtimetest.Harness {
 	r := memory.New(memory.Config{Clock: clk})
 	r.FailPulls("nowhere.invalid/none", errNoRegistry)
 	return runtimetest.Harness{
@@ -41,7 +41,7 @@ var lacking = map[string]string{
 }
 
 func TestConformance_InABubble(t *testing.T) {
-	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness { return conformance(clock.RealClock{}) })
+	runtimetest.RunInBubble(t, func(t *testing.T) runtimetest.Harness { return newConformanceHarness(clock.RealClock{}) })
 }
 
 func TestConformance_InTheSimulation(t *testing.T) {
@@ -52,7 +52,7 @@ func TestConformance_InTheSimulation(t *testing.T) {
 				p := s.NewProcess()
 				done := false
 				p.Go(func() {
-					c.Run(t, conformance(p.Clock()))
+					c.Run(t, newConformanceHarness(p.Clock()))
 					done = true
 				})
 				s.RunUntil(s.Now().Add(24 * time.Hour))
@@ -66,7 +66,7 @@ func TestConformance_InTheSimulation(t *testing.T) {
 func TestConformance_OnAViewAfterACrash(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	machine, first, second := s.NewProcess(), s.NewProcess(), s.NewProcess()
-	h := conformance(machine.Clock())
+	h := newConformanceHarness(machine.Clock())
 	first.Go(func() { _, _ = h.Runtime.(*memory.Runtime).WithClock(first.Clock()).ListPods(t.Context()) })
 	first.Crash()
 	done := 0

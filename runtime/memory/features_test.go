@@ -21,8 +21,8 @@ import (
 // page size is a limit, also with zero bytes.
 func TestUpdateContainer_EveryFieldAndNoOther(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id := start(t, r, ref, sandbox, "main", 0)
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id := startContainer(t, r, ref, sandbox, "main", 0)
 	update := func(res runtime.Resources) {
 		require.NoError(t, r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id, Resources: res}))
 	}
@@ -67,8 +67,8 @@ func TestUpdateContainer_EveryFieldAndNoOther(t *testing.T) {
 
 func TestExec_OutputIsBoundedWithoutALimit(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id := start(t, r, ref, sandbox, "main", 0)
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id := startContainer(t, r, ref, sandbox, "main", 0)
 	for limit, want := range map[int]int{0: 16 << 10, -1: 16 << 10, 10: 10, 1 << 20: 50_001} {
 		res, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"echo", strings.Repeat("x", 50_000)}, OutputLimit: limit})
 		require.NoError(t, err)
@@ -80,8 +80,8 @@ func TestExec_OutputIsBoundedWithoutALimit(t *testing.T) {
 func TestExecStream_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", nil)
-		id := start(t, r, ref, sandbox, "main", 0)
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		gone := errors.New("client disconnected")
 		req := runtime.ExecStreamRequest{ContainerID: id, Command: []string{"sh", "-c", "echo one; sleep 2; echo two; sleep 2; exit 4"}}
 		_, err := r.ExecStream(t.Context(), req, runtime.Streams{Stdout: brokenPipe{gone}})
@@ -91,7 +91,7 @@ func TestExecStream_Ends(t *testing.T) {
 			code  int32
 			out   string
 		}{{time.Hour, 4, "one\ntwo\n"}, {3 * time.Second, 137, "one\ntwo\n"}, {time.Second, 137, "one\n"}} {
-			id = start(t, r, ref, sandbox, "main", uint32(c.after))
+			id = startContainer(t, r, ref, sandbox, "main", uint32(c.after))
 			req.ContainerID = id
 			var out strings.Builder
 			ended := make(chan int32)
@@ -122,8 +122,8 @@ func (w brokenPipe) Write([]byte) (int, error) { return 0, w.err }
 
 func TestReadLog_EndsWhenNobodyListens(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id := start(t, r, ref, sandbox, "main", 0)
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id := startContainer(t, r, ref, sandbox, "main", 0)
 	gone := errors.New("client disconnected")
 	err := r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id, Follow: true}, brokenPipe{gone})
 	require.ErrorIs(t, err, gone)
@@ -134,11 +134,11 @@ func TestReadLog_EndsWhenNobodyListens(t *testing.T) {
 func TestReadLog_IsInOrderOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", nil)
+		ref, sandbox := createSandbox(t, r, "a", nil)
 		r.SetScript(memory.Selector{}, memory.Script{Runs: []memory.Run{{For: time.Minute, Print: []memory.Line{
 			{After: 2 * time.Second, Text: "three"}, {Text: "one"}, {After: time.Second, Text: "two"}, {After: time.Hour, Text: "never"},
 		}}}})
-		id := start(t, r, ref, sandbox, "main", 0)
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		var log strings.Builder
 		require.NoError(t, r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id, Follow: true}, &log))
 		require.Equal(t, "one\ntwo\nthree\n", log.String())
@@ -150,8 +150,8 @@ func TestReadLog_IsInOrderOfTime(t *testing.T) {
 func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.readiness": "hang"})
-		id := start(t, r, ref, sandbox, "main", 0)
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.readiness": "hang"})
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		const n = 50
 		done := make(chan error, 3*n)
 		for range n {
@@ -189,8 +189,8 @@ func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 // specific.
 func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id := start(t, r, ref, sandbox, "main", 0)
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id := startContainer(t, r, ref, sandbox, "main", 0)
 	say := func(to memory.Selector, purpose runtime.Purpose, kinds ...memory.AnswerKind) {
 		var a memory.Answers
 		for _, k := range kinds {
@@ -236,7 +236,7 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 func TestAnswer_AnnotationsOfTheContainerFirst(t *testing.T) {
 	r := memory.New(memory.Config{})
 	prefix := memory.AnnotationPrefix + "main."
-	ref, sandbox := place(t, r, "a", map[string]string{prefix + "liveness": "fail message=sandbox", prefix + "readiness": "fail message=sandbox"})
+	ref, sandbox := createSandbox(t, r, "a", map[string]string{prefix + "liveness": "fail message=sandbox", prefix + "readiness": "fail message=sandbox"})
 	req := runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox",
 		Annotations: map[string]string{prefix + "liveness": "fail message=container"},
@@ -269,8 +269,8 @@ func TestAnswer_AnnotationsOfTheContainerFirst(t *testing.T) {
 func TestAnswer_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.liveness": "ok takes=1h"})
-		id := start(t, r, ref, sandbox, "main", 0)
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "main.liveness": "ok takes=1h"})
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := r.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.LivenessProbe})

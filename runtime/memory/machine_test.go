@@ -21,8 +21,8 @@ func TestHooks_SeeEveryCallWithItsResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []memory.Call
 		r := memory.New(memory.Config{Hooks: memory.Hooks{Call: func(c memory.Call) { calls = append(calls, c) }}})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
-		id := start(t, r, ref, sandbox, "deaf", 0)
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
+		id := startContainer(t, r, ref, sandbox, "deaf", 0)
 		began := time.Now()
 		stop := runtime.StopContainerRequest{ContainerID: id, Grace: 3 * time.Second}
 		require.NoError(t, r.StopContainer(t.Context(), stop))
@@ -51,8 +51,8 @@ func TestListPods_IsSharedUntilSomethingChanges(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Unix(0, 0))
 	r := memory.New(memory.Config{Clock: clk, Images: []string{"busybox"}})
 	for i := range 100 {
-		ref, sandbox := place(t, r, fmt.Sprint(i), nil)
-		start(t, r, ref, sandbox, "main", 0, "sleep", "60")
+		ref, sandbox := createSandbox(t, r, fmt.Sprint(i), nil)
+		startContainer(t, r, ref, sandbox, "main", 0, "sleep", "60")
 	}
 	list := func() []runtime.Pod {
 		l, err := r.ListPods(t.Context())
@@ -83,7 +83,7 @@ func TestIdentity_DoesNotDependOnOtherPods(t *testing.T) {
 		r := memory.New(memory.Config{Images: []string{"busybox"}})
 		out, ips := map[types.UID][2]string{}, map[string]bool{}
 		for i := range n {
-			ref, sandbox := place(t, r, fmt.Sprint(order(i)), nil)
+			ref, sandbox := createSandbox(t, r, fmt.Sprint(order(i)), nil)
 			st, err := r.PodStatus(t.Context(), ref.UID)
 			require.NoError(t, err)
 			ip := st.Sandboxes[0].IPs[0]
@@ -132,7 +132,7 @@ func TestAddresses_UntilNoneIsLeft(t *testing.T) {
 // creation does not matter.
 func TestPodStatus_NewestFirstWhateverTheOrder(t *testing.T) {
 	r := memory.New(memory.Config{Images: []string{"busybox"}})
-	ref, _ := place(t, r, "a", nil)
+	ref, _ := createSandbox(t, r, "a", nil)
 	var sandboxes []string
 	for _, attempt := range []uint32{2, 1, 3} {
 		id, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: ref, Attempt: attempt})
@@ -141,7 +141,7 @@ func TestPodStatus_NewestFirstWhateverTheOrder(t *testing.T) {
 	}
 	for i, id := range sandboxes {
 		for _, attempt := range []uint32{uint32(5 - i), uint32(4 - i), uint32(6 - i)} {
-			start(t, r, ref, id, "main", attempt)
+			startContainer(t, r, ref, id, "main", attempt)
 		}
 	}
 	st, err := r.PodStatus(t.Context(), ref.UID)
@@ -161,7 +161,7 @@ func TestPodStatus_NewestFirstWhateverTheOrder(t *testing.T) {
 func TestRequests_BelongToTheCaller(t *testing.T) {
 	r := memory.New(memory.Config{Images: []string{"busybox"}})
 	mine := map[string]string{"is": "mine", memory.AnnotationPrefix + "main": "run=5s"}
-	ref, sandbox := place(t, r, "a", mine)
+	ref, sandbox := createSandbox(t, r, "a", mine)
 	command := []string{"false"}
 	id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "other", Image: "busybox", Command: command, Annotations: mine,
@@ -169,7 +169,7 @@ func TestRequests_BelongToTheCaller(t *testing.T) {
 	require.NoError(t, err)
 	mine["is"], mine[memory.AnnotationPrefix+"other"], command[0] = "changed", "run=forever", "true"
 	require.NoError(t, r.StartContainer(t.Context(), runtime.StartContainerRequest{ContainerID: id}))
-	c := status(t, r, ref, id)
+	c := containerStatus(t, r, ref, id)
 	require.Equal(t, "mine", c.Annotations["is"])
 	require.Equal(t, int32(1), c.ExitCode)
 	st, err := r.PodStatus(t.Context(), ref.UID)
@@ -187,7 +187,7 @@ func TestPullImage_ForWhom(t *testing.T) {
 	_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox", Container: "z"})
 	require.NoError(t, err)
 	for i := range 8 {
-		ref, _ := place(t, r, fmt.Sprint(i), map[string]string{
+		ref, _ := createSandbox(t, r, fmt.Sprint(i), map[string]string{
 			memory.AnnotationPrefix + "b": fails.String(), memory.AnnotationPrefix + "a": fails.String(),
 		})
 		for _, name := range []string{"a", "b", "z"} {
@@ -215,9 +215,9 @@ func TestEvents_AnyNumberOfStreams(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		ref, sandbox := place(t, r, "a", nil)
-		start(t, r, ref, sandbox, "long", 0, "sleep", "9")
-		start(t, r, ref, sandbox, "short", 0, "sleep", "4")
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		startContainer(t, r, ref, sandbox, "long", 0, "sleep", "9")
+		startContainer(t, r, ref, sandbox, "short", 0, "sleep", "4")
 		time.Sleep(time.Minute)
 		cancel()
 		for i := range seen {
@@ -239,8 +239,8 @@ func TestEvents_OfOneMoment(t *testing.T) {
 				if i == 1 {
 					k = 19 - k
 				}
-				ref, sandbox := place(t, r, fmt.Sprint(k), nil)
-				start(t, r, ref, sandbox, "main", 0, "sleep", "9")
+				ref, sandbox := createSandbox(t, r, fmt.Sprint(k), nil)
+				startContainer(t, r, ref, sandbox, "main", 0, "sleep", "9")
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			_ = r.Events(ctx, func(e runtime.Event) { orders[i] = append(orders[i], e.UID) })
@@ -255,16 +255,16 @@ func TestEvents_OfOneMoment(t *testing.T) {
 func TestPlans_EndWithTheirContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "slow": "start-delay=1h"})
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "slow": "start-delay=1h"})
 		for attempt := range uint32(50) {
-			id := start(t, r, ref, sandbox, "main", attempt, "sleep", "1000h")
+			id := startContainer(t, r, ref, sandbox, "main", attempt, "sleep", "1000h")
 			require.Equal(t, 1, r.Planned())
 			require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
 			require.Zero(t, r.Planned())
 		}
-		require.NoError(t, r.LoseContainer(start(t, r, ref, sandbox, "main", 50, "sleep", "1000h")))
+		require.NoError(t, r.LoseContainer(startContainer(t, r, ref, sandbox, "main", 50, "sleep", "1000h")))
 		require.Zero(t, r.Planned())
-		start(t, r, ref, sandbox, "main", 51, "sleep", "1000h")
+		startContainer(t, r, ref, sandbox, "main", 51, "sleep", "1000h")
 		id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: "slow", Image: "busybox"})
 		require.NoError(t, err)
 		failed := make(chan error, 1)
@@ -280,18 +280,18 @@ func TestPlans_EndWithTheirContainers(t *testing.T) {
 // The histories of removed pods are bounded. Histories of present and recent pods are kept.
 func TestPast_IsBounded(t *testing.T) {
 	r := memory.New(memory.Config{Images: []string{"busybox"}})
-	ref, sandbox := place(t, r, "stays", map[string]string{memory.AnnotationPrefix + "main": "exit=1; exit=2"})
+	ref, sandbox := createSandbox(t, r, "stays", map[string]string{memory.AnnotationPrefix + "main": "exit=1; exit=2"})
 	exit := func(attempt uint32) int32 {
-		return status(t, r, ref, start(t, r, ref, sandbox, "main", attempt)).ExitCode
+		return containerStatus(t, r, ref, startContainer(t, r, ref, sandbox, "main", attempt)).ExitCode
 	}
 	require.EqualValues(t, 1, exit(0))
 	var last string
 	for i := range 25_000 {
 		last = fmt.Sprint(i)
-		_, gone := place(t, r, last, nil)
+		_, gone := createSandbox(t, r, last, nil)
 		require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: gone}))
 		if i == 24_999 {
-			_, again := place(t, r, last, nil)
+			_, again := createSandbox(t, r, last, nil)
 			require.NotEqual(t, gone, again, "an ID is not given out again")
 		}
 	}
@@ -299,9 +299,9 @@ func TestPast_IsBounded(t *testing.T) {
 	require.EqualValues(t, 2, exit(1), "the second start, however long ago the first was")
 }
 
-// client drives one pod to a running container as a careful agent does: it reads the status first,
+// runToRunning drives one pod to a running container as a careful agent does: it reads the status first,
 // and repeats an attempt until its record exists.
-func client(rt *memory.Runtime, ref runtime.PodRef) error {
+func runToRunning(rt *memory.Runtime, ref runtime.PodRef) error {
 	ctx := context.Background()
 	st, err := rt.PodStatus(ctx, ref.UID)
 	if err != nil {
@@ -311,7 +311,7 @@ func client(rt *memory.Runtime, ref runtime.PodRef) error {
 		if _, err := rt.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: ref}); err != nil {
 			return err
 		}
-		return client(rt, ref)
+		return runToRunning(rt, ref)
 	}
 	if len(st.Containers) == 0 {
 		_, err := rt.CreateContainer(ctx, runtime.CreateContainerRequest{
@@ -320,7 +320,7 @@ func client(rt *memory.Runtime, ref runtime.PodRef) error {
 		if err != nil {
 			return err
 		}
-		return client(rt, ref)
+		return runToRunning(rt, ref)
 	}
 	c := st.Containers[0]
 	if c.State == runtime.StateCreated {
@@ -340,7 +340,7 @@ func TestCrash_AtEveryStep(t *testing.T) {
 		var errs [2]error
 		run := func(i int) *executor.Process {
 			p := s.NewProcess()
-			p.Go(func() { errs[i] = client(m.WithClock(p.Clock()), ref) })
+			p.Go(func() { errs[i] = runToRunning(m.WithClock(p.Clock()), ref) })
 			return p
 		}
 		first := run(0)
@@ -399,12 +399,12 @@ func TestSetScript_TheLastOneSetThatMatches(t *testing.T) {
 		r.SetScript(memory.Selector{Name: "a"}, ends(2))
 		r.SetScript(memory.Selector{UID: "uid-a", Namespace: "default", Container: "main"}, ends(3))
 		r.SetScript(memory.Selector{Name: "nobody"}, ends(4))
-		ref, sandbox := place(t, r, "a", nil)
-		other, otherSandbox := place(t, r, "b", nil)
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		other, otherSandbox := createSandbox(t, r, "b", nil)
 		attempt := uint32(0)
 		code := func(ref runtime.PodRef, sandbox, name string) int32 {
 			attempt++
-			return status(t, r, ref, start(t, r, ref, sandbox, name, attempt)).ExitCode
+			return containerStatus(t, r, ref, startContainer(t, r, ref, sandbox, name, attempt)).ExitCode
 		}
 		require.Equal(t, int32(3), code(ref, sandbox, "main"))
 		require.Equal(t, int32(2), code(ref, sandbox, "side"))
@@ -420,7 +420,7 @@ func TestNew_RefusesWhatHasNoIdentity(t *testing.T) {
 	r := memory.New(memory.Config{})
 	_, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{})
 	require.Error(t, err)
-	ref, sandbox := place(t, r, "a", nil)
+	ref, sandbox := createSandbox(t, r, "a", nil)
 	_, err = r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Image: "busybox"})
 	require.Error(t, err)
 	_, err = r.CreateContainer(t.Context(), runtime.CreateContainerRequest{

@@ -19,8 +19,8 @@ var errNoRegistry = errors.New("no such registry")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place creates the sandbox of a pod and pulls the image of its containers.
-func place(t *testing.T, r *memory.Runtime, uid string, annotations map[string]string) (runtime.PodRef, string) {
+// createSandbox creates the sandbox of a pod and pulls the image of its containers.
+func createSandbox(t *testing.T, r *memory.Runtime, uid string, annotations map[string]string) (runtime.PodRef, string) {
 	t.Helper()
 	ref := runtime.PodRef{UID: types.UID("uid-" + uid), Name: uid, Namespace: "default", Incarnation: 1}
 	_, err := r.PullImage(t.Context(), runtime.PullImageRequest{Image: "busybox"})
@@ -30,8 +30,8 @@ func place(t *testing.T, r *memory.Runtime, uid string, annotations map[string]s
 	return ref, sandbox
 }
 
-// start creates and starts a container.
-func start(t *testing.T, r *memory.Runtime, ref runtime.PodRef, sandbox, name string, attempt uint32, command ...string) string {
+// startContainer creates and starts a container.
+func startContainer(t *testing.T, r *memory.Runtime, ref runtime.PodRef, sandbox, name string, attempt uint32, command ...string) string {
 	t.Helper()
 	id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: name, Attempt: attempt, Image: "busybox", Command: command,
@@ -41,8 +41,8 @@ func start(t *testing.T, r *memory.Runtime, ref runtime.PodRef, sandbox, name st
 	return id
 }
 
-// status is the record of a container.
-func status(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runtime.ContainerStatus {
+// containerStatus returns the record of a container.
+func containerStatus(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runtime.ContainerStatus {
 	t.Helper()
 	st, err := r.PodStatus(t.Context(), ref.UID)
 	require.NoError(t, err)
@@ -60,14 +60,14 @@ func status(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runt
 func TestStarts_AreCountedWhenMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "web": "exit=1; exit=2"})
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "web": "exit=1; exit=2"})
 		for attempt := range uint32(3) {
 			id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: "web", Attempt: attempt, Image: "busybox"})
 			require.NoError(t, err)
 			require.Zero(t, r.Counted(ref.UID))
 			require.NoError(t, r.RemoveContainer(t.Context(), runtime.RemoveContainerRequest{ContainerID: id}))
 		}
-		start(t, r, ref, sandbox, "web", 3)
+		startContainer(t, r, ref, sandbox, "web", 3)
 		require.Equal(t, 1, r.Counted(ref.UID))
 	})
 }
@@ -75,7 +75,7 @@ func TestStarts_AreCountedWhenMade(t *testing.T) {
 func TestStopContainer_GraceTermAndKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{
 			memory.AnnotationPrefix + "deaf":  "ignore-term",
 			memory.AnnotationPrefix + "tidy":  "run=forever exit=0",
 			memory.AnnotationPrefix + "short": "run=3s exit=7 ignore-term",
@@ -92,11 +92,11 @@ func TestStopContainer_GraceTermAndKill(t *testing.T) {
 			{"deaf", 10 * time.Second, 10 * time.Second, 137},
 			{"short", 10 * time.Second, 3 * time.Second, 7},
 		} {
-			id := start(t, r, ref, sandbox, tc.name, uint32(tc.grace/time.Second))
+			id := startContainer(t, r, ref, sandbox, tc.name, uint32(tc.grace/time.Second))
 			began := time.Now()
 			require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id, Grace: tc.grace}))
 			require.Equal(t, tc.takes, time.Since(began), tc.name)
-			st := status(t, r, ref, id)
+			st := containerStatus(t, r, ref, id)
 			require.Equal(t, tc.code, st.ExitCode, tc.name)
 			require.Equal(t, time.Now(), st.FinishedAt, tc.name)
 		}
@@ -106,8 +106,8 @@ func TestStopContainer_GraceTermAndKill(t *testing.T) {
 func TestStopContainer_ShorterGraceTakesEffectAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
-		id := start(t, r, ref, sandbox, "deaf", 0)
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
+		id := startContainer(t, r, ref, sandbox, "deaf", 0)
 		began := time.Now()
 		first := make(chan error, 1)
 		go func() {
@@ -123,14 +123,14 @@ func TestStopContainer_ShorterGraceTakesEffectAtOnce(t *testing.T) {
 func TestStopContainer_GoesOnWithoutItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
-		id := start(t, r, ref, sandbox, "deaf", 0)
+		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
+		id := startContainer(t, r, ref, sandbox, "deaf", 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Second})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+		require.Equal(t, runtime.StateRunning, containerStatus(t, r, ref, id).State)
 		time.Sleep(4 * time.Second)
-		require.Equal(t, int32(137), status(t, r, ref, id).ExitCode)
+		require.Equal(t, int32(137), containerStatus(t, r, ref, id).ExitCode)
 	})
 }

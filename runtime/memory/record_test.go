@@ -20,7 +20,7 @@ import (
 func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 	r := memory.New(memory.Config{})
 	create := func(uid string) (runtime.PodRef, string) {
-		ref, sandbox := place(t, r, uid, nil)
+		ref, sandbox := createSandbox(t, r, uid, nil)
 		id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
 			Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox", Annotations: map[string]string{"k": "v"},
 			Resources: runtime.Resources{CPUShares: 2, HugePages: map[string]uint64{"2Mi": 1}},
@@ -30,12 +30,12 @@ func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 	}
 	refA, a := create("a")
 	refB, b := create("b")
-	require.Equal(t, reflect.ValueOf(status(t, r, refA, a).Annotations).Pointer(),
-		reflect.ValueOf(status(t, r, refB, b).Annotations).Pointer(), "equal values are stored once")
+	require.Equal(t, reflect.ValueOf(containerStatus(t, r, refA, a).Annotations).Pointer(),
+		reflect.ValueOf(containerStatus(t, r, refB, b).Annotations).Pointer(), "equal values are stored once")
 
 	update := runtime.UpdateContainerRequest{ContainerID: a, Resources: runtime.Resources{CPUShares: 7, HugePages: map[string]uint64{"2Mi": 9}}}
 	require.NoError(t, r.UpdateContainer(t.Context(), update))
-	assert.EqualValues(t, 7, status(t, r, refA, a).Resources.CPUShares, "a status that was read before is not shown again")
+	assert.EqualValues(t, 7, containerStatus(t, r, refA, a).Resources.CPUShares, "a status that was read before is not shown again")
 	of, _ := r.Resources(a)
 	assert.Equal(t, runtime.Resources{CPUShares: 7, HugePages: map[string]uint64{"2Mi": 9}}, of)
 	of, _ = r.Resources(b)
@@ -49,7 +49,7 @@ func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 func TestRecords_ShareNothingWithRequests(t *testing.T) {
 	r := memory.New(memory.Config{})
 	annotations := map[string]string{"k": "v"}
-	ref, sandbox := place(t, r, "a", annotations)
+	ref, sandbox := createSandbox(t, r, "a", annotations)
 	req := runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox", Annotations: maps.Clone(annotations),
 		Command: []string{"env"}, Args: []string{"x"}, Env: []runtime.EnvVar{{Name: "A", Value: "1"}},
@@ -62,7 +62,7 @@ func TestRecords_ShareNothingWithRequests(t *testing.T) {
 	req.Env[0].Value, req.Resources.HugePages["2Mi"] = "2", 2
 
 	assert.Equal(t, map[string]string{"k": "v"}, r.SnapshotPod(ref.UID).Sandboxes[0].Annotations)
-	assert.Equal(t, map[string]string{"k": "v"}, status(t, r, ref, id).Annotations)
+	assert.Equal(t, map[string]string{"k": "v"}, containerStatus(t, r, ref, id).Annotations)
 	resources, _ := r.Resources(id)
 	assert.Equal(t, map[string]uint64{"2Mi": 1}, resources.HugePages)
 	out, err := r.Exec(t.Context(), runtime.ExecRequest{ContainerID: id, Command: []string{"env"}})
@@ -73,7 +73,7 @@ func TestRecords_ShareNothingWithRequests(t *testing.T) {
 // The status of a container has the user that its request names. It has none if the image decides about the user.
 func TestRecords_User(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
+	ref, sandbox := createSandbox(t, r, "a", nil)
 	for name, c := range map[string]struct {
 		request runtime.Security
 		want    *runtime.LinuxContainerUser
@@ -89,14 +89,14 @@ func TestRecords_User(t *testing.T) {
 	} {
 		id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: name, Image: "busybox", Security: c.request})
 		require.NoError(t, err)
-		assert.Equal(t, c.want, status(t, r, ref, id).User, name)
+		assert.Equal(t, c.want, containerStatus(t, r, ref, id).User, name)
 	}
 }
 
 // Containers with different requests have different records, also when there are many.
 func TestRecords_OfDifferentRequests(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
+	ref, sandbox := createSandbox(t, r, "a", nil)
 	var ids []string
 	for attempt := range uint32(40) {
 		id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
@@ -116,8 +116,8 @@ func TestRecords_OfDifferentRequests(t *testing.T) {
 // must find nothing.
 func TestRecords_AnUpdateBesideAProcess(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id := start(t, r, ref, sandbox, "main", 0, "sleep", "inf")
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id := startContainer(t, r, ref, sandbox, "main", 0, "sleep", "inf")
 	r.SetCommand(memory.Selector{}, "both", func(_ context.Context, p *memory.Process) int32 {
 		updated := make(chan error)
 		go func() {

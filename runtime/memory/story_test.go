@@ -26,7 +26,7 @@ func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newHarness()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			return w.do(t, d)
+			return w.runCommand(t, d)
 		})
 		w.client.Crash()
 		w.watcher.Crash()
@@ -59,15 +59,15 @@ func newHarness() *harness {
 	w := &harness{began: time.Unix(1_700_000_000, 0).UTC(), names: map[string]string{}, ids: map[string]string{}}
 	w.s = executor.NewScheduler(1, w.began)
 	w.machine = memory.New(memory.Config{Clock: w.s.NewProcess().Clock(), Images: []string{"busybox"}})
-	w.restart()
+	w.restartClient()
 	w.watcher = w.s.NewProcess()
 	w.watcher.Go(func() {
 		for {
-			err := w.machine.WithClock(w.watcher.Clock()).Events(context.Background(), w.event)
+			err := w.machine.WithClock(w.watcher.Clock()).Events(context.Background(), w.addEvent)
 			if errors.Is(err, executor.ErrCrashed) {
 				return
 			}
-			w.sayf("the event stream ends: %v", err)
+			w.addLine("the event stream ends: %v", err)
 			_ = executor.Over(w.watcher.Clock()).Sleep(context.Background(), time.Second)
 		}
 	})
@@ -75,18 +75,18 @@ func newHarness() *harness {
 	return w
 }
 
-// restart gives the client a new process.
-func (w *harness) restart() {
+// restartClient replaces the process of the client.
+func (w *harness) restartClient() {
 	w.client = w.s.NewProcess()
 	w.rt = w.machine.WithClock(w.client.Clock())
 }
 
-func (w *harness) sayf(format string, args ...any) {
+func (w *harness) addLine(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.said = append(w.said, line{w.s.Now().Sub(w.began), false, func() string { return text }})
 }
 
-func (w *harness) event(e runtime.Event) {
+func (w *harness) addEvent(e runtime.Event) {
 	w.said = append(w.said, line{w.s.Now().Sub(w.began), true, func() string {
 		what := w.names[e.ContainerID]
 		if what == "" {
@@ -96,41 +96,41 @@ func (w *harness) event(e runtime.Event) {
 	}})
 }
 
-// do runs one command of a story.
-func (w *harness) do(t *testing.T, d *datadriven.TestData) string {
+// runCommand runs one command of a story.
+func (w *harness) runCommand(t *testing.T, d *datadriven.TestData) string {
 	w.said = nil
 	switch d.Cmd {
 	case "parse":
-		return parse(d.Input, memory.ParseScript)
+		return parseAndPrint(d.Input, memory.ParseScript)
 	case "parse-answers":
-		return parse(d.Input, memory.ParseAnswers)
+		return parseAndPrint(d.Input, memory.ParseAnswers)
 	case "command":
-		return commands(d.Input)
+		return printCommands(d.Input)
 	case "advance":
 		span, err := time.ParseDuration(d.CmdArgs[0].Key)
 		require.NoError(t, err)
 		w.s.RunUntil(w.s.Now().Add(span))
 	case "crash":
 		w.client.Crash()
-		w.restart()
+		w.restartClient()
 		w.s.RunUntilIdle()
 	case "show":
-		return w.show(t)
+		return w.formatRecords(t)
 	case "exit", "lose", "lose-sandbox", "kill-sandbox", "lose-all", "status", "no-pull", "break-events", "script", "answers", "asked", "resources":
-		w.trouble(t, d)
+		w.changeMachine(t, d)
 	default:
-		call := w.call(t, d)
-		w.client.Go(func() { w.sayf("%s: %s", strings.Join(append([]string{d.Cmd}, args(d)...), " "), call()) })
+		call := w.newCall(t, d)
+		w.client.Go(func() { w.addLine("%s: %s", strings.Join(append([]string{d.Cmd}, argTexts(d)...), " "), call()) })
 	}
 	w.s.RunUntilIdle()
-	return w.printed()
+	return w.takeOutput()
 }
 
-// printed returns the output, sorted where the order is the scheduler's choice:
+// takeOutput returns the output, sorted where the order is the scheduler's choice:
 // replies that come at one time, and whether they or the events come first.
-func (w *harness) printed() string {
+func (w *harness) takeOutput() string {
 	slices.SortStableFunc(w.said, func(a, b line) int {
-		order := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(number(a.event), number(b.event)))
+		order := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(boolToInt(a.event), boolToInt(b.event)))
 		if order == 0 && !a.event {
 			return cmp.Compare(a.text(), b.text())
 		}
@@ -143,29 +143,29 @@ func (w *harness) printed() string {
 	return out.String()
 }
 
-func number(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-func args(d *datadriven.TestData) (out []string) {
+func argTexts(d *datadriven.TestData) (out []string) {
 	for _, a := range d.CmdArgs {
 		out = append(out, a.String())
 	}
 	return out
 }
 
-func result(err error) string {
+func errorText(err error) string {
 	if err != nil {
 		return err.Error()
 	}
 	return "ok"
 }
 
-// call is the call that a command stands for.
-func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
+// newCall returns the call of a command.
+func (w *harness) newCall(t *testing.T, d *datadriven.TestData) func() string {
 	var uid, name, image string
 	var attempt uint32
 	var grace, timeout int
@@ -212,11 +212,11 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 	}
 	switch d.Cmd {
 	case "sandbox":
-		req := runtime.RunSandboxRequest{Pod: ref, Attempt: attempt, Annotations: annotations(d.Input)}
+		req := runtime.RunSandboxRequest{Pod: ref, Attempt: attempt, Annotations: parseAnnotations(d.Input)}
 		req.Namespaces.HostNetwork = d.HasArg("host")
 		return within(func(ctx context.Context) error {
 			id, err := w.rt.RunSandbox(ctx, req)
-			w.name(sandboxKey, id)
+			w.storeName(sandboxKey, id)
 			return err
 		})
 	case "stop-sandbox":
@@ -236,7 +236,7 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 		}
 		return within(func(ctx context.Context) error {
 			id, err := w.rt.CreateContainer(ctx, req)
-			w.name(key, id)
+			w.storeName(key, id)
 			return err
 		})
 	case "start":
@@ -282,7 +282,7 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 			if err != nil {
 				return "", err
 			}
-			return strings.TrimSpace(fmt.Sprintf("%d %s", res.ExitCode, quoted(string(res.Output)))), nil
+			return strings.TrimSpace(fmt.Sprintf("%d %s", res.ExitCode, quoteText(string(res.Output)))), nil
 		})
 	case "log":
 		req := runtime.ReadLogRequest{ContainerID: id(key), Follow: d.HasArg("follow")}
@@ -293,7 +293,7 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 			req.Since = w.began.Add(time.Duration(since) * time.Second)
 		}
 		return within(func(ctx context.Context) error {
-			return w.rt.ReadLog(ctx, req, writer(func(text string) { w.sayf("%s", quoted(text)) }))
+			return w.rt.ReadLog(ctx, req, writer(func(text string) { w.addLine("%s", quoteText(text)) }))
 		})
 	case "update":
 		res := runtime.Resources{}
@@ -333,21 +333,21 @@ type writer func(string)
 
 func (f writer) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
 
-// quoted formats a text in one line.
-func quoted(text string) string {
+// quoteText formats a text in one line.
+func quoteText(text string) string {
 	if text == "" {
 		return ""
 	}
 	return strconv.Quote(text)
 }
 
-func (w *harness) name(key, id string) {
+func (w *harness) storeName(key, id string) {
 	if id != "" {
 		w.ids[key], w.names[id] = id, key
 	}
 }
 
-func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
+func (w *harness) changeMachine(t *testing.T, d *datadriven.TestData) {
 	key := ""
 	if len(d.CmdArgs) > 0 {
 		key = d.CmdArgs[0].Key
@@ -356,13 +356,13 @@ func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
 	case "exit":
 		var code int
 		d.ScanArgs(t, "code", &code)
-		w.sayf("%s", result(w.machine.ExitContainer(w.ids[key], int32(code))))
+		w.addLine("%s", errorText(w.machine.ExitContainer(w.ids[key], int32(code))))
 	case "lose":
-		w.sayf("%s", result(w.machine.LoseContainer(w.ids[key])))
+		w.addLine("%s", errorText(w.machine.LoseContainer(w.ids[key])))
 	case "lose-sandbox":
-		w.sayf("%s", result(w.machine.LoseSandbox(w.ids[key])))
+		w.addLine("%s", errorText(w.machine.LoseSandbox(w.ids[key])))
 	case "kill-sandbox":
-		w.sayf("%s", result(w.machine.KillSandbox(w.ids[key])))
+		w.addLine("%s", errorText(w.machine.KillSandbox(w.ids[key])))
 	case "lose-all":
 		w.machine.LoseAll()
 	case "status":
@@ -391,19 +391,19 @@ func (w *harness) trouble(t *testing.T, d *datadriven.TestData) {
 	case "resources":
 		res, ok := w.machine.Resources(w.ids[key])
 		require.True(t, ok)
-		w.sayf("memory=%d cpuset=%s", res.MemoryBytes, res.CPUSet)
+		w.addLine("memory=%d cpuset=%s", res.MemoryBytes, res.CPUSet)
 	case "asked":
 		uid, name, _ := strings.Cut(key, "/")
 		for _, purpose := range []runtime.Purpose{"liveness", "readiness", "startup", "post-start", "pre-stop"} {
 			if n := w.machine.HandlerCalls(types.UID(uid), name, purpose); n > 0 {
-				w.sayf("%s %d", purpose, n)
+				w.addLine("%s %d", purpose, n)
 			}
 		}
 	}
 }
 
-// show prints the records as the machine's own client sees them.
-func (w *harness) show(t *testing.T) string {
+// formatRecords prints the records as the machine's own client sees them.
+func (w *harness) formatRecords(t *testing.T) string {
 	var out strings.Builder
 	list, err := w.machine.ListPods(t.Context())
 	require.NoError(t, err)
@@ -435,8 +435,8 @@ func (w *harness) show(t *testing.T) string {
 	return out.String()
 }
 
-// annotations reads lines of a container's name and its script.
-func annotations(input string) map[string]string {
+// parseAnnotations reads lines of a container's name and its script.
+func parseAnnotations(input string) map[string]string {
 	set := map[string]string{}
 	for line := range strings.Lines(input) {
 		if name, script, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
@@ -446,8 +446,8 @@ func annotations(input string) map[string]string {
 	return set
 }
 
-// parse reads each line as a script and prints it as it was understood.
-func parse[S fmt.Stringer](input string, read func(string) (S, error)) string {
+// parseAndPrint reads each line as a script and prints it as it was understood.
+func parseAndPrint[S fmt.Stringer](input string, read func(string) (S, error)) string {
 	var out strings.Builder
 	for line := range strings.Lines(input) {
 		script, err := read(strings.TrimSuffix(line, "\n"))
@@ -465,8 +465,8 @@ func parse[S fmt.Stringer](input string, read func(string) (S, error)) string {
 	return out.String()
 }
 
-// commands prints the run of each line, whose words are separated by | signs.
-func commands(input string) string {
+// printCommands prints the run of each line, whose words are separated by | signs.
+func printCommands(input string) string {
 	if input == "" {
 		return memory.CommandRun(nil).String()
 	}

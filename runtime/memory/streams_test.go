@@ -30,8 +30,8 @@ func inContainer(t *testing.T, r *memory.Runtime, id string, in io.Reader, comma
 // has stopped.
 func TestExecStream_Input(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id := start(t, r, ref, sandbox, "main", 0)
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id := startContainer(t, r, ref, sandbox, "main", 0)
 	big := strings.Repeat("0123456789abcde\n", 1<<16)
 	for _, c := range []struct {
 		in      io.Reader
@@ -75,8 +75,8 @@ func TestExecStream_Input(t *testing.T) {
 func TestExecStream_InputEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", nil)
-		id := start(t, r, ref, sandbox, "main", 0)
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		in, typed := io.Pipe()
 		defer typed.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -99,8 +99,8 @@ type keyboard struct {
 	sizes  chan runtime.TerminalSize
 }
 
-// terminal makes a client with a terminal of 80 by 24.
-func terminal(t *testing.T) (keyboard, runtime.Streams) {
+// newTerminal returns a client with a terminal of 80 columns and 24 rows.
+func newTerminal(t *testing.T) (keyboard, runtime.Streams) {
 	in, keys := io.Pipe()
 	k := keyboard{keys, &strings.Builder{}, make(chan runtime.TerminalSize, 1)}
 	k.sizes <- runtime.TerminalSize{Columns: 80, Rows: 24}
@@ -114,8 +114,8 @@ func terminal(t *testing.T) (keyboard, runtime.Streams) {
 	}}
 }
 
-// types has the screen read like this, once everything is quiet.
-func (k keyboard) types(t *testing.T, keys, screen string) {
+// typeKeys types keys and requires this text on the screen when everything is idle.
+func (k keyboard) typeKeys(t *testing.T, keys, screen string) {
 	t.Helper()
 	k.screen.Reset()
 	_, err := io.WriteString(k, keys)
@@ -129,11 +129,11 @@ func (k keyboard) types(t *testing.T, keys, screen string) {
 func TestExecStream_Terminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", nil)
-		id := start(t, r, ref, sandbox, "main", 0)
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		codes := make(chan int32)
 		run := func(command ...string) keyboard {
-			k, streams := terminal(t)
+			k, streams := newTerminal(t)
 			go func() {
 				code, err := r.ExecStream(t.Context(), runtime.ExecStreamRequest{ContainerID: id, TTY: true, Command: command}, streams)
 				assert.NoError(t, err)
@@ -143,18 +143,18 @@ func TestExecStream_Terminal(t *testing.T) {
 			return k
 		}
 		k := run("/bin/sh")
-		k.types(t, "stty size\r", "stty size\r\n24 80\r\n/ # ")
+		k.typeKeys(t, "stty size\r", "stty size\r\n24 80\r\n/ # ")
 		k.sizes <- runtime.TerminalSize{Columns: 132, Rows: 50}
 		synctest.Wait()
-		k.types(t, "stty size\r", "stty size\r\n50 132\r\n/ # ")
-		k.types(t, "ech\x03", "^C\r\n/ # ")
-		k.types(t, "sleep 1000\r", "sleep 1000\r\n")
-		k.types(t, "\x03", "^C\r\n/ # ")
-		k.types(t, "cat >&2\rhello\r\x04", "cat >&2\r\nhello\r\nhello\r\n/ # ")
-		k.types(t, "false\r\x04", "false\r\n/ # ")
+		k.typeKeys(t, "stty size\r", "stty size\r\n50 132\r\n/ # ")
+		k.typeKeys(t, "ech\x03", "^C\r\n/ # ")
+		k.typeKeys(t, "sleep 1000\r", "sleep 1000\r\n")
+		k.typeKeys(t, "\x03", "^C\r\n/ # ")
+		k.typeKeys(t, "cat >&2\rhello\r\x04", "cat >&2\r\nhello\r\nhello\r\n/ # ")
+		k.typeKeys(t, "false\r\x04", "false\r\n/ # ")
 		assert.EqualValues(t, 1, <-codes)
 		k = run("sleep", "1000")
-		k.types(t, "\x03", "")
+		k.typeKeys(t, "\x03", "")
 		assert.EqualValues(t, 130, <-codes)
 		require.Zero(t, r.Waiters())
 	})
@@ -164,8 +164,8 @@ func TestExecStream_Terminal(t *testing.T) {
 // with it.
 func TestExecStream_Copy(t *testing.T) {
 	r := memory.New(memory.Config{})
-	ref, sandbox := place(t, r, "a", nil)
-	id, other := start(t, r, ref, sandbox, "main", 0), start(t, r, ref, sandbox, "other", 0)
+	ref, sandbox := createSandbox(t, r, "a", nil)
+	id, other := startContainer(t, r, ref, sandbox, "main", 0), startContainer(t, r, ref, sandbox, "other", 0)
 	code, archive, _ := inContainer(t, r, id, nil, "tar", "cf", "-", "-C", "/", "etc")
 	require.Zero(t, code)
 	code, _, fault := inContainer(t, r, id, strings.NewReader(archive), "tar", "--no-same-permissions", "--no-same-owner", "-xmf", "-", "-C", "/tmp/in")
@@ -211,8 +211,8 @@ func TestExecStream_Copy(t *testing.T) {
 func TestSetCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
-		ref, sandbox := place(t, r, "a", nil)
-		id := start(t, r, ref, sandbox, "main", 0)
+		ref, sandbox := createSandbox(t, r, "a", nil)
+		id := startContainer(t, r, ref, sandbox, "main", 0)
 		say := func(text string) memory.Command {
 			return func(_ context.Context, p *memory.Process) int32 {
 				fmt.Fprint(p.Stdout, text, p.Args[1:], p.Container, p.TTY)
@@ -248,8 +248,8 @@ func TestSetCommand(t *testing.T) {
 			return 5
 		})
 		for end, want := range map[string]int32{"\x03": 130, "stop": 137} {
-			id := start(t, r, ref, sandbox, "main", uint32(want))
-			k, streams := terminal(t)
+			id := startContainer(t, r, ref, sandbox, "main", uint32(want))
+			k, streams := newTerminal(t)
 			time.AfterFunc(time.Second, func() {
 				if end == "stop" {
 					assert.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
@@ -266,9 +266,9 @@ func TestSetCommand(t *testing.T) {
 	})
 }
 
-// attachable starts a container with an input.
-func attachable(t *testing.T, r *memory.Runtime, uid string, once bool, command ...string) (runtime.PodRef, string) {
-	ref, sandbox := place(t, r, uid, nil)
+// startAttachable starts a container with an input.
+func startAttachable(t *testing.T, r *memory.Runtime, uid string, once bool, command ...string) (runtime.PodRef, string) {
+	ref, sandbox := createSandbox(t, r, uid, nil)
 	id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "main", Image: "busybox", Command: command, Stdin: true, StdinOnce: once,
 	})
@@ -292,12 +292,12 @@ func TestAttach_Input(t *testing.T) {
 			{[]string{"sh", "-c", "trap 'exit 143' TERM; exec cat; echo no"}, "one\n", "one\n", 0},
 			{[]string{"sh"}, "echo hello\nexit 5\n", "hello\n", 5},
 		} {
-			ref, id := attachable(t, r, fmt.Sprint(i), true, c.command...)
+			ref, id := startAttachable(t, r, fmt.Sprint(i), true, c.command...)
 			time.Sleep(time.Second)
 			var out, log strings.Builder
 			require.NoError(t, r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader(c.in), Stdout: &out}))
 			assert.Equal(t, c.out, out.String())
-			st := status(t, r, ref, id)
+			st := containerStatus(t, r, ref, id)
 			assert.Equal(t, runtime.StateExited, st.State)
 			assert.Equal(t, c.code, st.ExitCode)
 			require.NoError(t, r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id}, &log))
@@ -320,7 +320,7 @@ func TestAttach_InputStaysOpen(t *testing.T) {
 			"open": {[]string{"cat"}, "text"}, "scripted": {[]string{"cat"}, "scripted\n"}, "deaf": {[]string{"sleep", "inf"}, ""},
 			"never": {[]string{"sh", "-c", "sleep inf; cat"}, ""}, "unknown": {[]string{"nginx"}, ""}, "unread": {[]string{"sh", "-c", "cat | wc"}, ""},
 		} {
-			ref, id := attachable(t, r, name, false, c.command...)
+			ref, id := startAttachable(t, r, name, false, c.command...)
 			time.Sleep(time.Second)
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			var out strings.Builder
@@ -328,16 +328,16 @@ func TestAttach_InputStaysOpen(t *testing.T) {
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.Equal(t, c.out, out.String(), name)
-			assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+			assert.Equal(t, runtime.StateRunning, containerStatus(t, r, ref, id).State)
 			gone := errors.New("client disconnected")
 			if name == "open" {
 				err := r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader("text"), Stdout: brokenPipe{gone}})
 				require.ErrorIs(t, err, gone)
-				assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
+				assert.Equal(t, runtime.StateRunning, containerStatus(t, r, ref, id).State)
 			}
 		}
-		ref, sandbox := place(t, r, "none", nil)
-		id := start(t, r, ref, sandbox, "main", 0, "cat")
+		ref, sandbox := createSandbox(t, r, "none", nil)
+		id := startContainer(t, r, ref, sandbox, "main", 0, "cat")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var out strings.Builder

@@ -28,11 +28,11 @@ func podWith(init ...string) *v1.Pod {
 	return pod
 }
 
-func waiting(name string) v1.ContainerStatus {
+func waitingContainer(name string) v1.ContainerStatus {
 	return v1.ContainerStatus{Name: name, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}}
 }
 
-func running(name string) v1.ContainerStatus {
+func runningContainer(name string) v1.ContainerStatus {
 	yes := true
 	return v1.ContainerStatus{
 		Name: name, ContainerID: "mem://" + name, Ready: true, Started: &yes,
@@ -40,21 +40,21 @@ func running(name string) v1.ContainerStatus {
 	}
 }
 
-func exited(name string, code int32) v1.ContainerStatus {
+func exitedContainer(name string, code int32) v1.ContainerStatus {
 	return v1.ContainerStatus{Name: name, ContainerID: "mem://" + name, State: v1.ContainerState{
 		Terminated: &v1.ContainerStateTerminated{ExitCode: code, StartedAt: metav1.NewTime(earlier), FinishedAt: metav1.NewTime(earlier)},
 	}}
 }
 
-// crashed is waiting for its restart.
-func crashed(name string, code int32) v1.ContainerStatus {
-	c := exited(name, code)
-	c.State, c.LastTerminationState = waiting(name).State, c.State
+// crashedContainer returns a container that waits for its restart.
+func crashedContainer(name string, code int32) v1.ContainerStatus {
+	c := exitedContainer(name, code)
+	c.State, c.LastTerminationState = waitingContainer(name).State, c.State
 	return c
 }
 
-func statuses(s ...v1.ContainerStatus) []v1.ContainerStatus { return s }
+func statusList(s ...v1.ContainerStatus) []v1.ContainerStatus { return s }
 
-func cond(t v1.PodConditionType, s v1.ConditionStatus, at time.Time) v1.PodCondition {
+func newCondition(t v1.PodConditionType, s v1.ConditionStatus, at time.Time) v1.PodCondition {
 	return v1.PodCondition{Type: t, Status: s, LastTransitionTime: metav1.NewTime(at)}
 }

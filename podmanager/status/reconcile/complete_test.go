@@ -50,17 +50,17 @@ func TestComplete_ST5_RZ46_TransitionTime(t *testing.T) {
 		new  v1.PodCondition
 		want time.Time
 	}{
-		{"same status", []v1.PodCondition{cond(v1.PodReady, "True", earlier)}, cond(v1.PodReady, "True", lie), earlier},
-		{"other status", []v1.PodCondition{cond(v1.PodReady, "False", earlier)}, cond(v1.PodReady, "True", lie), now},
-		{"new condition", nil, cond(v1.PodReady, "True", lie), now},
-		{"shared condition", []v1.PodCondition{cond(v1.DisruptionTarget, "True", earlier)}, cond(v1.DisruptionTarget, "True", lie), earlier},
+		{"same status", []v1.PodCondition{newCondition(v1.PodReady, "True", earlier)}, newCondition(v1.PodReady, "True", lie), earlier},
+		{"other status", []v1.PodCondition{newCondition(v1.PodReady, "False", earlier)}, newCondition(v1.PodReady, "True", lie), now},
+		{"new condition", nil, newCondition(v1.PodReady, "True", lie), now},
+		{"shared condition", []v1.PodCondition{newCondition(v1.DisruptionTarget, "True", earlier)}, newCondition(v1.DisruptionTarget, "True", lie), earlier},
 		{"other reason", []v1.PodCondition{condWithReason(v1.PodReady, "a", earlier)}, condWithReason(v1.PodReady, "b", lie), earlier},
 		{"resize, same reason", []v1.PodCondition{condWithReason(v1.PodResizeInProgress, "Error", earlier)}, condWithReason(v1.PodResizeInProgress, "Error", lie), earlier},
 		{"resize, other reason", []v1.PodCondition{condWithReason(v1.PodResizeInProgress, "", earlier)}, condWithReason(v1.PodResizeInProgress, "Error", lie), now},
 		{"pending resize, no time", []v1.PodCondition{condWithReason(v1.PodResizePending, "Deferred", earlier)}, condWithReason(v1.PodResizePending, "Deferred", time.Time{}), earlier},
 		{"pending resize, other reason, no time", []v1.PodCondition{condWithReason(v1.PodResizePending, "Deferred", earlier)}, condWithReason(v1.PodResizePending, "Infeasible", time.Time{}), now},
 		{"pending resize, with a time", []v1.PodCondition{condWithReason(v1.PodResizePending, "Deferred", earlier)}, condWithReason(v1.PodResizePending, "Infeasible", lie), lie},
-		{"condition of others", []v1.PodCondition{cond("theirs", "True", earlier)}, cond("theirs", "True", lie), lie},
+		{"condition of others", []v1.PodCondition{newCondition("theirs", "True", earlier)}, newCondition("theirs", "True", lie), lie},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			status := &v1.PodStatus{Conditions: []v1.PodCondition{tc.new}}
@@ -99,9 +99,9 @@ func TestComplete_ST7_TimesAreCutToSeconds(t *testing.T) {
 		State:                v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: fine}},
 		LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: fine, FinishedAt: fine}},
 	}
-	status.ContainerStatuses = statuses(c)
-	status.InitContainerStatuses = statuses(*c.DeepCopy())
-	status.EphemeralContainerStatuses = statuses(*c.DeepCopy())
+	status.ContainerStatuses = statusList(c)
+	status.InitContainerStatuses = statusList(*c.DeepCopy())
+	status.EphemeralContainerStatuses = statusList(*c.DeepCopy())
 	status = status.DeepCopy()
 	Complete(podWith(), &v1.PodStatus{}, status, now)
 
@@ -132,11 +132,11 @@ func TestComplete_MessagesAreBounded(t *testing.T) {
 func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
 	long := strings.Repeat("x", 13*1024)
 	status := &v1.PodStatus{
-		ContainerStatuses: statuses(
+		ContainerStatuses: statusList(
 			v1.ContainerStatus{Name: "a", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: long}}},
 			v1.ContainerStatus{Name: "b", LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: strings.Repeat("ü", 5000)}}},
 		),
-		InitContainerStatuses: statuses(
+		InitContainerStatuses: statusList(
 			v1.ContainerStatus{Name: "i", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: "short"}}},
 		),
 	}
@@ -156,7 +156,7 @@ func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
 		c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{Message: long}
 		return c
 	}
-	status = &v1.PodStatus{InitContainerStatuses: statuses(of("i")), EphemeralContainerStatuses: statuses(of("e"))}
+	status = &v1.PodStatus{InitContainerStatuses: statusList(of("i")), EphemeralContainerStatuses: statusList(of("e"))}
 	Complete(pod, &v1.PodStatus{}, status, now)
 	for _, c := range []v1.ContainerStatus{status.InitContainerStatuses[0], status.EphemeralContainerStatuses[0]} {
 		assert.Len(t, c.State.Terminated.Message, 3072, c.Name)
@@ -169,22 +169,22 @@ func TestComplete_ST7_MessagesShareTwelveKiB(t *testing.T) {
 
 func TestComplete_ST7_ListsAreSorted(t *testing.T) {
 	status := &v1.PodStatus{
-		ContainerStatuses:     statuses(waiting("b"), waiting("a")),
-		InitContainerStatuses: statuses(waiting("foreign"), waiting("i1"), waiting("i2")),
+		ContainerStatuses:     statusList(waitingContainer("b"), waitingContainer("a")),
+		InitContainerStatuses: statusList(waitingContainer("foreign"), waitingContainer("i1"), waitingContainer("i2")),
 	}
 	pod := podWith("i2", "i1")
 	for _, name := range []string{"e2", "e1"} {
 		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers,
 			v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: name}})
 	}
-	status.EphemeralContainerStatuses = statuses(waiting("e0"), waiting("e1"), waiting("e2"))
+	status.EphemeralContainerStatuses = statusList(waitingContainer("e0"), waitingContainer("e1"), waitingContainer("e2"))
 	Complete(pod, &v1.PodStatus{}, status, now)
-	assert.Equal(t, []string{"a", "b"}, names(status.ContainerStatuses), "by name")
-	assert.Equal(t, []string{"e2", "e1", "e0"}, names(status.EphemeralContainerStatuses), "as specified (CS-10)")
-	assert.Equal(t, []string{"i2", "i1", "foreign"}, names(status.InitContainerStatuses), "as specified")
+	assert.Equal(t, []string{"a", "b"}, containerNames(status.ContainerStatuses), "by name")
+	assert.Equal(t, []string{"e2", "e1", "e0"}, containerNames(status.EphemeralContainerStatuses), "as specified (CS-10)")
+	assert.Equal(t, []string{"i2", "i1", "foreign"}, containerNames(status.InitContainerStatuses), "as specified")
 }
 
-func names(list []v1.ContainerStatus) []string {
+func containerNames(list []v1.ContainerStatus) []string {
 	var all []string
 	for _, c := range list {
 		all = append(all, c.Name)
@@ -196,8 +196,8 @@ func TestEqual_ST3(t *testing.T) {
 	base := func() *v1.PodStatus {
 		return &v1.PodStatus{
 			Phase:             v1.PodRunning,
-			Conditions:        []v1.PodCondition{cond(v1.PodReady, "True", earlier), cond(v1.ContainersReady, "True", earlier), cond("theirs", "True", earlier)},
-			ContainerStatuses: statuses(running("a")),
+			Conditions:        []v1.PodCondition{newCondition(v1.PodReady, "True", earlier), newCondition(v1.ContainersReady, "True", earlier), newCondition("theirs", "True", earlier)},
+			ContainerStatuses: statusList(runningContainer("a")),
 		}
 	}
 	for _, tc := range []struct {
@@ -214,8 +214,12 @@ func TestEqual_ST3(t *testing.T) {
 		{"condition message", func(s *v1.PodStatus) { s.Conditions[0].Message = "m" }, false},
 		{"condition generation", func(s *v1.PodStatus) { s.Conditions[0].ObservedGeneration = 2 }, false},
 		{"condition gone", func(s *v1.PodStatus) { s.Conditions = s.Conditions[1:] }, false},
-		{"condition new", func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, cond(v1.PodInitialized, "True", now)) }, false},
-		{"shared condition new", func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, cond(v1.DisruptionTarget, "True", now)) }, false},
+		{"condition new", func(s *v1.PodStatus) {
+			s.Conditions = append(s.Conditions, newCondition(v1.PodInitialized, "True", now))
+		}, false},
+		{"shared condition new", func(s *v1.PodStatus) {
+			s.Conditions = append(s.Conditions, newCondition(v1.DisruptionTarget, "True", now))
+		}, false},
 		{"times of a condition", func(s *v1.PodStatus) {
 			s.Conditions[0].LastTransitionTime = metav1.NewTime(now)
 			s.Conditions[0].LastProbeTime = metav1.NewTime(now)
@@ -271,7 +275,7 @@ func TestComplete_ST7_Limits(t *testing.T) {
 
 // condWithReason returns a condition that is True, with a reason and a transition time.
 func condWithReason(t v1.PodConditionType, reason string, at time.Time) v1.PodCondition {
-	c := cond(t, v1.ConditionTrue, at)
+	c := newCondition(t, v1.ConditionTrue, at)
 	c.Reason = reason
 	return c
 }

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// claimed is a status with all that others write to it besides conditions.
-func claimed(phase v1.PodPhase, claim string) *v1.PodStatus {
+// statusWithClaim returns a status with the fields that others write, without their conditions.
+func statusWithClaim(phase v1.PodPhase, claim string) *v1.PodStatus {
 	return &v1.PodStatus{
 		Phase: phase, NominatedNodeName: "node-of-" + claim,
 		ResourceClaimStatuses:                []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claim}},
@@ -19,20 +19,20 @@ func claimed(phase v1.PodPhase, claim string) *v1.PodStatus {
 
 // What others write to a status is no news of the node's, whatever of it differs.
 func TestEqual_FieldsOfOthers(t *testing.T) {
-	for _, other := range []*v1.PodStatus{claimed(v1.PodRunning, "b"), {Phase: v1.PodRunning}} {
-		assert.True(t, Equal(claimed(v1.PodRunning, "a"), other))
-		assert.True(t, Equal(other, claimed(v1.PodRunning, "a")))
+	for _, other := range []*v1.PodStatus{statusWithClaim(v1.PodRunning, "b"), {Phase: v1.PodRunning}} {
+		assert.True(t, Equal(statusWithClaim(v1.PodRunning, "a"), other))
+		assert.True(t, Equal(other, statusWithClaim(v1.PodRunning, "a")))
 	}
-	assert.False(t, Equal(claimed(v1.PodRunning, "a"), claimed(v1.PodFailed, "a")))
+	assert.False(t, Equal(statusWithClaim(v1.PodRunning, "a"), statusWithClaim(v1.PodFailed, "a")))
 }
 
 // A write of the node does not take away what others wrote: theirs is newer.
 func TestMerge_FieldsOfOthers(t *testing.T) {
-	for name, mine := range map[string]*v1.PodStatus{"none": {Phase: v1.PodFailed}, "older": claimed(v1.PodFailed, "old")} {
-		merged := Merge(claimed(v1.PodRunning, "new"), mine)
-		assert.Equal(t, *claimed(v1.PodFailed, "new"), merged, name)
+	for name, mine := range map[string]*v1.PodStatus{"none": {Phase: v1.PodFailed}, "older": statusWithClaim(v1.PodFailed, "old")} {
+		merged := Merge(statusWithClaim(v1.PodRunning, "new"), mine)
+		assert.Equal(t, *statusWithClaim(v1.PodFailed, "new"), merged, name)
 	}
-	merged := Merge(&v1.PodStatus{}, claimed(v1.PodRunning, "gone"))
+	merged := Merge(&v1.PodStatus{}, statusWithClaim(v1.PodRunning, "gone"))
 	assert.Equal(t, v1.PodStatus{Phase: v1.PodRunning}, merged, "they took it back")
 }
 
@@ -40,16 +40,16 @@ func TestMerge_FieldsOfOthers(t *testing.T) {
 // came with the pod.
 func TestComplete_FieldsOfOthers(t *testing.T) {
 	pod := podWith()
-	pod.Status = *claimed(v1.PodRunning, "a")
+	pod.Status = *statusWithClaim(v1.PodRunning, "a")
 	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu"} // As the status of a rejected pod.
 	Complete(pod, &v1.PodStatus{}, status, now)
-	want := claimed(v1.PodFailed, "a")
+	want := statusWithClaim(v1.PodFailed, "a")
 	assert.Equal(t, want.ResourceClaimStatuses, status.ResourceClaimStatuses)
 	assert.Equal(t, want.ExtendedResourceClaimStatus, status.ExtendedResourceClaimStatus)
 	assert.Equal(t, want.NodeAllocatableResourceClaimStatuses, status.NodeAllocatableResourceClaimStatuses)
 	assert.Equal(t, want.NominatedNodeName, status.NominatedNodeName)
 	*status.ResourceClaimStatuses[0].ResourceClaimName = "changed"
-	assert.Equal(t, *claimed(v1.PodRunning, "a"), pod.Status, "a copy")
+	assert.Equal(t, *statusWithClaim(v1.PodRunning, "a"), pod.Status, "a copy")
 }
 
 // PH-9: the first reason of an end stays, whatever end is handed in later; none is

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// again is a container in its next attempt.
-func again(c v1.ContainerStatus) v1.ContainerStatus {
+// nextAttempt returns the container in its next attempt.
+func nextAttempt(c v1.ContainerStatus) v1.ContainerStatus {
 	c.RestartCount++
 	return c
 }
@@ -22,8 +22,8 @@ func ofAll(c v1.ContainerStatus) v1.ContainerStatus {
 	return c
 }
 
-// unseen marks a container whose exit the agent did not observe.
-func unseen(c v1.ContainerStatus) v1.ContainerStatus {
+// withUnseenExit marks a container whose exit the agent did not observe.
+func withUnseenExit(c v1.ContainerStatus) v1.ContainerStatus {
 	c.State.Terminated.Reason = unknownExitReason
 	return c
 }
@@ -42,42 +42,42 @@ func TestCheckEnds_ST6(t *testing.T) {
 		over    bool   // the pod has Failed
 		refused string // under which policies
 	}{
-		{name: "stays ended", was: exited("a", 0), is: exited("a", 0)},
-		{name: "ends", was: running("a"), is: exited("a", 0)},
-		{name: "waits after its first wait", was: waiting("a"), is: running("a")},
-		{name: "success runs again", was: exited("a", 0), is: running("a"), refused: "OnFailure Never"},
-		{name: "success waits again", was: exited("a", 0), is: crashed("a", 0), refused: "OnFailure Never"},
-		{name: "failure runs again", was: exited("a", 1), is: running("a"), refused: "Never"},
-		{name: "own policy", was: exited("a", 1), is: running("a"), refused: all,
+		{name: "stays ended", was: exitedContainer("a", 0), is: exitedContainer("a", 0)},
+		{name: "ends", was: runningContainer("a"), is: exitedContainer("a", 0)},
+		{name: "waits after its first wait", was: waitingContainer("a"), is: runningContainer("a")},
+		{name: "success runs again", was: exitedContainer("a", 0), is: runningContainer("a"), refused: "OnFailure Never"},
+		{name: "success waits again", was: exitedContainer("a", 0), is: crashedContainer("a", 0), refused: "OnFailure Never"},
+		{name: "failure runs again", was: exitedContainer("a", 1), is: runningContainer("a"), refused: "Never"},
+		{name: "own policy", was: exitedContainer("a", 1), is: runningContainer("a"), refused: all,
 			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
-		{name: "own policy, in a new sandbox", was: exited("a", 1), is: again(running("a")), refused: "Never",
+		{name: "own policy, in a new sandbox", was: exitedContainer("a", 1), is: nextAttempt(runningContainer("a")), refused: "Never",
 			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
-		{name: "own policy, about to be started in a new sandbox", was: exited("a", 1), is: crashed("a", 1), refused: "Never",
+		{name: "own policy, about to be started in a new sandbox", was: exitedContainer("a", 1), is: crashedContainer("a", 1), refused: "Never",
 			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
-		{name: "own policy, success in a new sandbox", was: exited("a", 0), is: again(running("a")), refused: "OnFailure Never",
+		{name: "own policy, success in a new sandbox", was: exitedContainer("a", 0), is: nextAttempt(runningContainer("a")), refused: "OnFailure Never",
 			change: func(p *v1.Pod) { p.Spec.Containers[0].RestartPolicy = &never }},
-		{name: "own rule", was: exited("a", 42), is: running("a"),
+		{name: "own rule", was: exitedContainer("a", 42), is: runningContainer("a"),
 			change: func(p *v1.Pod) {
 				p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = &never, rules
 			}},
-		{name: "another rule", was: exited("a", 1), is: running("a"), refused: all,
+		{name: "another rule", was: exitedContainer("a", 1), is: runningContainer("a"), refused: all,
 			change: func(p *v1.Pod) {
 				p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = &never, rules
 			}},
-		{name: "RestartAllContainers", was: exited("a", 0), is: ofAll(crashed("a", 0))},
-		{name: "RestartAllContainers was shown as its end", is: running("a"), was: func() v1.ContainerStatus {
-			c := exited("a", 137)
+		{name: "RestartAllContainers", was: exitedContainer("a", 0), is: ofAll(crashedContainer("a", 0))},
+		{name: "RestartAllContainers was shown as its end", is: runningContainer("a"), was: func() v1.ContainerStatus {
+			c := exitedContainer("a", 137)
 			c.State.Terminated.Reason = string(podstatus.ReasonRestartingAllContainers)
 			return c
 		}()},
-		{name: "nobody saw its end", was: unseen(exited("a", 137)), is: running("a")},
-		{name: "nobody saw its end, and the pod is over", was: unseen(exited("a", 137)), is: running("a"), over: true, refused: "Never"},
-		{name: "not in the spec", was: exited("x", 0), is: running("x")},
-		{name: "sidecar", list: "init", was: exited("sidecar", 0), is: running("sidecar")},
-		{name: "init container again", list: "init", was: exited("i", 0), is: running("i"), refused: "OnFailure Never"},
-		{name: "init container in another sandbox", list: "init", was: exited("i", 0), is: again(running("i"))},
-		{name: "init container that failed", list: "init", was: exited("i", 1), is: again(running("i")), refused: "Never"},
-		{name: "ephemeral container", list: "ephemeral", was: exited("e", 1), is: again(running("e")), refused: all},
+		{name: "nobody saw its end", was: withUnseenExit(exitedContainer("a", 137)), is: runningContainer("a")},
+		{name: "nobody saw its end, and the pod is over", was: withUnseenExit(exitedContainer("a", 137)), is: runningContainer("a"), over: true, refused: "Never"},
+		{name: "not in the spec", was: exitedContainer("x", 0), is: runningContainer("x")},
+		{name: "sidecar", list: "init", was: exitedContainer("sidecar", 0), is: runningContainer("sidecar")},
+		{name: "init container again", list: "init", was: exitedContainer("i", 0), is: runningContainer("i"), refused: "OnFailure Never"},
+		{name: "init container in another sandbox", list: "init", was: exitedContainer("i", 0), is: nextAttempt(runningContainer("i"))},
+		{name: "init container that failed", list: "init", was: exitedContainer("i", 1), is: nextAttempt(runningContainer("i")), refused: "Never"},
+		{name: "ephemeral container", list: "ephemeral", was: exitedContainer("e", 1), is: nextAttempt(runningContainer("e")), refused: all},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var refused []string
@@ -91,11 +91,11 @@ func TestCheckEnds_ST6(t *testing.T) {
 				of := func(c v1.ContainerStatus) *v1.PodStatus {
 					switch tc.list {
 					case "init":
-						return &v1.PodStatus{InitContainerStatuses: statuses(c)}
+						return &v1.PodStatus{InitContainerStatuses: statusList(c)}
 					case "ephemeral":
-						return &v1.PodStatus{EphemeralContainerStatuses: statuses(c)}
+						return &v1.PodStatus{EphemeralContainerStatuses: statusList(c)}
 					}
-					return &v1.PodStatus{ContainerStatuses: statuses(c)}
+					return &v1.PodStatus{ContainerStatuses: statusList(c)}
 				}
 				assert.NoError(t, CheckRestarts(pod, &v1.PodStatus{}, of(tc.is)), "nothing was said before")
 				old := of(tc.was)

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// describe shows each container as its name and the exit code of its state.
-func describe(list []v1.ContainerStatus) string {
+// describeStatuses shows each container as its name and the exit code of its state.
+func describeStatuses(list []v1.ContainerStatus) string {
 	var all []string
 	for _, c := range list {
 		word := "waiting"
@@ -36,42 +36,42 @@ func TestTerminate_ST9_ContainersWithoutAnEndGetOne(t *testing.T) {
 		wantInit, wantRegular string
 	}{
 		{"no init containers: never started is a failure too", podWith(),
-			nil, statuses(waiting("a"), running("b")), "", "a=137 b=137"},
+			nil, statusList(waitingContainer("a"), runningContainer("b")), "", "a=137 b=137"},
 		{"what ended keeps its end", podWith(),
-			nil, statuses(exited("a", 0), exited("b", 3)), "", "a=0 b=3"},
+			nil, statusList(exitedContainer("a", 0), exitedContainer("b", 3)), "", "a=0 b=3"},
 		{"crashed and waiting", podWith(),
-			nil, statuses(crashed("a", 0), exited("b", 0)), "", "a=137 b=0"},
+			nil, statusList(crashedContainer("a", 0), exitedContainer("b", 0)), "", "a=137 b=0"},
 		{"not initialized: regular ones stay, the first init ends", podWith("i", "j"),
-			statuses(waiting("i"), waiting("j")), statuses(waiting("a"), waiting("b")), "i=137 j=waiting", "a=waiting b=waiting"},
+			statusList(waitingContainer("i"), waitingContainer("j")), statusList(waitingContainer("a"), waitingContainer("b")), "i=137 j=waiting", "a=waiting b=waiting"},
 		{"first init running", podWith("i", "j"),
-			statuses(running("i"), waiting("j")), statuses(waiting("a"), waiting("b")), "i=137 j=waiting", "a=waiting b=waiting"},
+			statusList(runningContainer("i"), waitingContainer("j")), statusList(waitingContainer("a"), waitingContainer("b")), "i=137 j=waiting", "a=waiting b=waiting"},
 		{"up to the last that ever started", podWith("i", "j", "k"),
-			statuses(waiting("i"), crashed("j", 1), waiting("k")), statuses(waiting("a"), waiting("b")), "i=137 j=137 k=waiting", "a=waiting b=waiting"},
+			statusList(waitingContainer("i"), crashedContainer("j", 1), waitingContainer("k")), statusList(waitingContainer("a"), waitingContainer("b")), "i=137 j=137 k=waiting", "a=waiting b=waiting"},
 		{"last init succeeded", podWith("i"),
-			statuses(exited("i", 0)), statuses(waiting("a"), waiting("b")), "i=0", "a=137 b=137"},
+			statusList(exitedContainer("i", 0)), statusList(waitingContainer("a"), waitingContainer("b")), "i=0", "a=137 b=137"},
 		{"last init succeeded before it was lost", podWith("i"),
-			statuses(crashed("i", 0)), statuses(waiting("a"), waiting("b")), "i=137", "a=137 b=137"},
+			statusList(crashedContainer("i", 0)), statusList(waitingContainer("a"), waitingContainer("b")), "i=137", "a=137 b=137"},
 		{"last init failed", podWith("i"),
-			statuses(exited("i", 1)), statuses(waiting("a"), waiting("b")), "i=1", "a=waiting b=waiting"},
+			statusList(exitedContainer("i", 1)), statusList(waitingContainer("a"), waitingContainer("b")), "i=1", "a=waiting b=waiting"},
 		{"a regular container ran once", podWith("i"),
-			statuses(waiting("i")), statuses(crashed("a", 1), waiting("b")), "i=137", "a=137 b=137"},
+			statusList(waitingContainer("i")), statusList(crashedContainer("a", 1), waitingContainer("b")), "i=137", "a=137 b=137"},
 		{"last init is a sidecar that has started", podWith("i", "sidecar"),
-			statuses(exited("i", 0), running("sidecar")), statuses(waiting("a"), waiting("b")), "i=0 sidecar=137", "a=137 b=137"},
+			statusList(exitedContainer("i", 0), runningContainer("sidecar")), statusList(waitingContainer("a"), waitingContainer("b")), "i=0 sidecar=137", "a=137 b=137"},
 		{"last init is a sidecar that only ended", podWith("i", "sidecar"),
-			statuses(exited("i", 0), exited("sidecar", 0)), statuses(waiting("a"), waiting("b")), "i=0 sidecar=0", "a=waiting b=waiting"},
+			statusList(exitedContainer("i", 0), exitedContainer("sidecar", 0)), statusList(waitingContainer("a"), waitingContainer("b")), "i=0 sidecar=0", "a=waiting b=waiting"},
 		{"nothing is known", podWith("i"), nil, nil, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			status := &v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: tc.init, ContainerStatuses: tc.regular}
 			Terminate(tc.pod, status, false)
-			assert.Equal(t, tc.wantInit, describe(status.InitContainerStatuses))
-			assert.Equal(t, tc.wantRegular, describe(status.ContainerStatuses))
+			assert.Equal(t, tc.wantInit, describeStatuses(status.InitContainerStatuses))
+			assert.Equal(t, tc.wantRegular, describeStatuses(status.ContainerStatuses))
 		})
 	}
 }
 
 func TestTerminate_ST9_WhatTheEndSays(t *testing.T) {
-	status := &v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statuses(running("a"))}
+	status := &v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statusList(runningContainer("a"))}
 	Terminate(podWith(), status, false)
 	c := status.ContainerStatuses[0]
 	require.NotNil(t, c.State.Terminated)
@@ -83,9 +83,9 @@ func TestTerminate_ST9_WhatTheEndSays(t *testing.T) {
 }
 
 func TestTerminate_ST9_EphemeralContainersThatRan(t *testing.T) {
-	status := &v1.PodStatus{EphemeralContainerStatuses: statuses(waiting("e"), running("f"), exited("g", 0))}
+	status := &v1.PodStatus{EphemeralContainerStatuses: statusList(waitingContainer("e"), runningContainer("f"), exitedContainer("g", 0))}
 	Terminate(podWith(), status, false)
-	assert.Equal(t, "e=waiting f=137 g=0", describe(status.EphemeralContainerStatuses))
+	assert.Equal(t, "e=waiting f=137 g=0", describeStatuses(status.EphemeralContainerStatuses))
 }
 
 func TestTerminate_ST10_Phase(t *testing.T) {
@@ -109,8 +109,8 @@ func TestTerminate_ST10_Phase(t *testing.T) {
 		t.Run(fmt.Sprint(tc.phase, " static=", tc.static), func(t *testing.T) {
 			status := &v1.PodStatus{
 				Phase:             tc.phase,
-				Conditions:        []v1.PodCondition{cond(v1.PodReady, "True", earlier), cond(v1.ContainersReady, "True", earlier)},
-				ContainerStatuses: statuses(running("a"), running("b")),
+				Conditions:        []v1.PodCondition{newCondition(v1.PodReady, "True", earlier), newCondition(v1.ContainersReady, "True", earlier)},
+				ContainerStatuses: statusList(runningContainer("a"), runningContainer("b")),
 			}
 			Terminate(podWith(), status, tc.static)
 			assert.Equal(t, tc.want, status.Phase)
@@ -124,7 +124,7 @@ func TestTerminate_ST10_Phase(t *testing.T) {
 
 func TestSetReady_ST8(t *testing.T) {
 	notReady := func(name string) v1.ContainerStatus {
-		c := running(name)
+		c := runningContainer(name)
 		c.Ready = false
 		return c
 	}
@@ -146,48 +146,48 @@ func TestSetReady_ST8(t *testing.T) {
 		podReady    string
 	}{
 		{name: "last one becomes ready", pod: podWith("i"), id: "mem://a", ready: true, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(exited("i", 0)), ContainerStatuses: statuses(notReady("a"), running("b"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statusList(exitedContainer("i", 0)), ContainerStatuses: statusList(notReady("a"), runningContainer("b"))},
 			containers: "True//", podReady: "True//"},
 		{name: "one of two", pod: podWith(), id: "mem://a", ready: true, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statuses(notReady("a"), notReady("b"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statusList(notReady("a"), notReady("b"))},
 			containers: "False/ContainersNotReady/containers with unready status: [b]",
 			podReady:   "False/ContainersNotReady/containers with unready status: [b]"},
 		{name: "becomes unready", pod: podWith(), id: "mem://a", ready: false, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statuses(running("a"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: statusList(runningContainer("a"))},
 			containers: "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]",
 			podReady:   "False/ContainersNotReady/containers with unknown status: [b], containers with unready status: [a]"},
 		{name: "sidecar", pod: podWith("i", "sidecar"), id: "mem://sidecar", ready: false, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(exited("i", 0), running("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statusList(exitedContainer("i", 0), runningContainer("sidecar")), ContainerStatuses: statusList(runningContainer("a"), runningContainer("b"))},
 			containers: "False/ContainersNotReady/containers with unready status: [sidecar]",
 			podReady:   "False/ContainersNotReady/containers with unready status: [sidecar]"},
 		{name: "gate missing", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: statusList(notReady("sidecar")), ContainerStatuses: statusList(runningContainer("a"), runningContainer("b"))},
 			containers: "True//",
 			podReady:   `False/ReadinessGatesNotReady/corresponding condition of pod readiness gate "gate" does not exist.`},
 		{name: "gate closed", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond("gate", "False", now)}, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{newCondition("gate", "False", now)}, InitContainerStatuses: statusList(notReady("sidecar")), ContainerStatuses: statusList(runningContainer("a"), runningContainer("b"))},
 			containers: "True//",
 			podReady:   `False/ReadinessGatesNotReady/the status of pod readiness gate "gate" is not "True", but False`},
 		{name: "gate open", pod: gated, id: "mem://sidecar", ready: true, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond("gate", "True", now)}, InitContainerStatuses: statuses(notReady("sidecar")), ContainerStatuses: statuses(running("a"), running("b"))},
+			status:     v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{newCondition("gate", "True", now)}, InitContainerStatuses: statusList(notReady("sidecar")), ContainerStatuses: statusList(runningContainer("a"), runningContainer("b"))},
 			containers: "True//", podReady: "True//"},
 		{name: "over", pod: podWith(), id: "mem://a", ready: false, wantChanged: true,
-			status:     v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: statuses(running("a"), running("b"))},
+			status:     v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: statusList(runningContainer("a"), runningContainer("b"))},
 			containers: "False/PodFailed/", podReady: "False/PodFailed/"},
 		{name: "PR-16 not started", pod: podWith(), id: "mem://a", ready: true,
-			status: v1.PodStatus{ContainerStatuses: statuses(notStarted("a"))}},
+			status: v1.PodStatus{ContainerStatuses: statusList(notStarted("a"))}},
 		{name: "PR-17 an ordinary init container", pod: podWith("i"), id: "mem://i", ready: true,
-			status: v1.PodStatus{InitContainerStatuses: statuses(notReady("i"))}},
+			status: v1.PodStatus{InitContainerStatuses: statusList(notReady("i"))}},
 		{name: "not in the spec", pod: podWith(), id: "mem://sidecar", ready: true,
-			status: v1.PodStatus{InitContainerStatuses: statuses(notReady("sidecar"))}},
+			status: v1.PodStatus{InitContainerStatuses: statusList(notReady("sidecar"))}},
 		{name: "unchanged", pod: podWith(), id: "mem://a", ready: true,
-			status: v1.PodStatus{ContainerStatuses: statuses(running("a"))}},
+			status: v1.PodStatus{ContainerStatuses: statusList(runningContainer("a"))}},
 		{name: "unknown ID", pod: podWith(), id: "mem://old", ready: false,
-			status: v1.PodStatus{ContainerStatuses: statuses(running("a"))}},
+			status: v1.PodStatus{ContainerStatuses: statusList(runningContainer("a"))}},
 		{name: "no ID", pod: podWith(), id: "", ready: true,
-			status: v1.PodStatus{ContainerStatuses: statuses(v1.ContainerStatus{Name: "a", State: running("a").State})}},
+			status: v1.PodStatus{ContainerStatuses: statusList(v1.ContainerStatus{Name: "a", State: runningContainer("a").State})}},
 		{name: "not running any more", pod: podWith(), id: "mem://a", ready: true,
-			status: v1.PodStatus{ContainerStatuses: statuses(exited("a", 0))}},
+			status: v1.PodStatus{ContainerStatuses: statusList(exitedContainer("a", 0))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := tc.status.DeepCopy()
@@ -209,10 +209,10 @@ func TestSetReady_ST8(t *testing.T) {
 }
 
 func TestSetStarted_ST8(t *testing.T) {
-	fresh := running("a")
+	fresh := runningContainer("a")
 	fresh.Started = nil
 	no := false
-	notYet := running("a")
+	notYet := runningContainer("a")
 	notYet.Started = &no
 	for _, tc := range []struct {
 		name    string
@@ -226,10 +226,10 @@ func TestSetStarted_ST8(t *testing.T) {
 		{"from no to yes", notYet, "mem://a", true, true},
 		{"unchanged", notYet, "mem://a", false, false},
 		{"another container", notYet, "mem://b", true, false},
-		{"not running any more", exited("a", 0), "mem://a", true, false},
+		{"not running any more", exitedContainer("a", 0), "mem://a", true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			status := &v1.PodStatus{ContainerStatuses: statuses(*tc.c.DeepCopy())}
+			status := &v1.PodStatus{ContainerStatuses: statusList(*tc.c.DeepCopy())}
 			assert.Equal(t, tc.want, SetStarted(podWith(), status, tc.id, tc.started))
 			if tc.want {
 				assert.Equal(t, tc.started, *status.ContainerStatuses[0].Started)
@@ -245,8 +245,8 @@ func TestSetStarted_ST8(t *testing.T) {
 func TestSetStarted_ST8_PR16_Consequences(t *testing.T) {
 	pod := podWith("i", "sidecar")
 	status := &v1.PodStatus{
-		InitContainerStatuses: statuses(exited("i", 0), running("sidecar")),
-		ContainerStatuses:     statuses(waiting("a"), waiting("b")),
+		InitContainerStatuses: statusList(exitedContainer("i", 0), runningContainer("sidecar")),
+		ContainerStatuses:     statusList(waitingContainer("a"), waitingContainer("b")),
 	}
 	status.InitContainerStatuses[0].Ready = true
 	say := func(k v1.PodConditionType) string {
@@ -263,7 +263,7 @@ func TestSetStarted_ST8_PR16_Consequences(t *testing.T) {
 	assert.Equal(t, "True ", say(v1.PodInitialized))
 	assert.False(t, status.InitContainerStatuses[1].Ready, "that is for another probe to say")
 
-	status.InitContainerStatuses[0] = running("i")
+	status.InitContainerStatuses[0] = runningContainer("i")
 	assert.False(t, SetStarted(pod, status, "mem://i", false))
 }
 

@@ -67,10 +67,10 @@ func TestDiff_F18_WhatMakesAnotherPod(t *testing.T) {
 			untouched := now.DeepCopy()
 			changed := func(guarded bool) merge.Changes {
 				s := both{guarded: guarded}
-				s.replace([]*v1.Pod{before})
-				s.take(t)
-				s.put(now)
-				return s.take(t)
+				s.replaceAll([]*v1.Pod{before})
+				s.takeChanges(t)
+				s.putPod(now)
+				return s.takeChanges(t)
 			}
 			c := changed(false)
 			got := "nothing"
@@ -96,10 +96,10 @@ func TestTracker_F18_DeletionTakenBack(t *testing.T) {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Name: "a"}}
 		deleted := pod.DeepCopy()
 		deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64(30))
-		s.replace([]*v1.Pod{deleted})
-		s.take(t)
-		s.put(pod)
-		c := s.take(t)
+		s.replaceAll([]*v1.Pod{deleted})
+		s.takeChanges(t)
+		s.putPod(pod)
+		c := s.takeChanges(t)
 		assert.Len(t, c.Remove, 1)
 		assert.Len(t, c.Add, 1)
 		assert.Empty(t, append(c.Update, c.Reconcile...))

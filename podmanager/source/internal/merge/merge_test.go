@@ -35,13 +35,13 @@ func TestStories_CF1toCF8(t *testing.T) {
 			s.now = epoch.Add(time.Duration(at) * time.Second)
 			switch d.Cmd {
 			case "set":
-				s.replace(parsePods(t, d.Input))
+				s.replaceAll(parsePods(t, d.Input))
 			case "put":
-				s.put(parsePods(t, d.Input)[0])
+				s.putPod(parsePods(t, d.Input)[0])
 			case "remove":
-				s.remove(types.UID(strings.TrimSpace(d.Input)))
+				s.removePod(types.UID(strings.TrimSpace(d.Input)))
 			case "take":
-				return print(s.take(t))
+				return formatChanges(s.takeChanges(t))
 			default:
 				d.Fatalf(t, "unknown command %q", d.Cmd)
 			}
@@ -63,11 +63,11 @@ func TestTracker_IsTheReference(t *testing.T) {
 			s.guarded = rapid.Bool().Draw(t, "guarded")
 			switch rapid.SampledFrom([]string{"put", "put", "put", "remove", "remove", "replace", "same", "take"}).Draw(t, "step") {
 			case "put":
-				s.put(drawAny(t))
+				s.putPod(drawAny(t))
 			case "remove":
-				s.remove(types.UID(rapid.SampledFrom([]string{"a", "b", "c", "d", ""}).Draw(t, "removed")))
+				s.removePod(types.UID(rapid.SampledFrom([]string{"a", "b", "c", "d", ""}).Draw(t, "removed")))
 			case "replace":
-				s.replace(rapid.SliceOfN(rapid.Custom(drawAny), 0, 6).Draw(t, "pods"))
+				s.replaceAll(rapid.SliceOfN(rapid.Custom(drawAny), 0, 6).Draw(t, "pods"))
 			case "same": // The same list with some newer objects.
 				pods := slices.Clone(s.list)
 				for i := range pods {
@@ -76,13 +76,13 @@ func TestTracker_IsTheReference(t *testing.T) {
 						pods[i].Labels = map[string]string{"l": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "label")}
 					}
 				}
-				s.replace(pods)
+				s.replaceAll(pods)
 			case "take":
-				s.take(t)
+				s.takeChanges(t)
 			}
 		}
-		s.take(t)
-		require.Empty(t, print(s.tracker.Consume().Changes("file"))[len("nothing\n"):])
+		s.takeChanges(t)
+		require.Empty(t, formatChanges(s.tracker.Consume().Changes("file"))[len("nothing\n"):])
 	})
 }
 
@@ -112,13 +112,13 @@ type both struct {
 	now           time.Time
 }
 
-func (s *both) replace(pods []*v1.Pod) {
+func (s *both) replaceAll(pods []*v1.Pod) {
 	s.list = slices.Clone(pods)
 	s.latest = s.latest.Next(pods, s.guarded, s.now)
 	s.tracker.Replace(pods, s.guarded, s.now)
 }
 
-func (s *both) put(pod *v1.Pod) {
+func (s *both) putPod(pod *v1.Pod) {
 	s.tracker.Put(pod, s.guarded, s.now)
 	if s.latest == nil {
 		return
@@ -132,7 +132,7 @@ func (s *both) put(pod *v1.Pod) {
 	s.latest = s.latest.Next(slices.Clone(s.list), s.guarded, s.now)
 }
 
-func (s *both) remove(uid types.UID) {
+func (s *both) removePod(uid types.UID) {
 	s.tracker.Remove(uid, s.guarded, s.now)
 	if s.latest == nil {
 		return
@@ -141,9 +141,9 @@ func (s *both) remove(uid types.UID) {
 	s.latest = s.latest.Next(slices.Clone(s.list), s.guarded, s.now)
 }
 
-// take compares the changes of the Tracker with the changes of the reference. If the order of the source has changed in
+// takeChanges compares the changes of the Tracker with the changes of the reference. If the order of the source has changed in
 // between, the order of removed pods may differ.
-func (s *both) take(t require.TestingT) merge.Changes {
+func (s *both) takeChanges(t require.TestingT) merge.Changes {
 	want := merge.Diff(s.taken, s.latest, "file")
 	s.taken = s.latest
 	got := s.tracker.Consume().Changes("file")
@@ -152,7 +152,7 @@ func (s *both) take(t require.TestingT) merge.Changes {
 	slices.SortFunc(want.Remove, inOrder)
 	exact := got
 	exact.Remove = removed
-	require.Equal(t, print(want), print(exact))
+	require.Equal(t, formatChanges(want), formatChanges(exact))
 	require.Equal(t, s.latest.Len(), s.tracker.Len())
 	return got
 }
@@ -192,14 +192,14 @@ func parsePods(t *testing.T, input string) []*v1.Pod {
 		pod.Spec.Containers = []v1.Container{{Name: "c", Image: "v1"}}
 		for _, word := range strings.Fields(line) {
 			key, value, _ := strings.Cut(word, "=")
-			set(t, pod, key, value)
+			setField(t, pod, key, value)
 		}
 		pods = append(pods, pod)
 	}
 	return pods
 }
 
-func set(t *testing.T, pod *v1.Pod, key, value string) {
+func setField(t *testing.T, pod *v1.Pod, key, value string) {
 	switch key {
 	case "uid":
 		pod.UID = types.UID(value)
@@ -234,7 +234,7 @@ func set(t *testing.T, pod *v1.Pod, key, value string) {
 	}
 }
 
-func print(c merge.Changes) string {
+func formatChanges(c merge.Changes) string {
 	var out strings.Builder
 	list := func(op string, pods []*v1.Pod, always bool) {
 		if len(pods) == 0 && !always {
@@ -272,13 +272,13 @@ func TestDiff_CF8_Copies(t *testing.T) {
 	pod := parsePods(t, "uid=a name=a label=1 k=v")[0]
 	before := pod.DeepCopy()
 	var s both
-	s.replace([]*v1.Pod{pod})
-	got := s.take(t).Add[0]
+	s.replaceAll([]*v1.Pod{pod})
+	got := s.takeChanges(t).Add[0]
 	assert.Equal(t, before, pod, "the stamp is on the copy only")
 	assert.Len(t, got.Annotations, 3)
 	assert.Same(t, &pod.Spec.Containers[0], &got.Spec.Containers[0])
-	s.replace(nil)
-	assert.Equal(t, got, s.take(t).Remove[0])
+	s.replaceAll(nil)
+	assert.Equal(t, got, s.takeChanges(t).Remove[0])
 	assert.Equal(t, before, pod)
 }
 
@@ -288,20 +288,20 @@ func TestTracker_Own_CF8(t *testing.T) {
 	pod := parsePods(t, "uid=a name=a k=v")[0]
 	s := both{now: epoch}
 	s.tracker.SetOwner("file")
-	s.replace([]*v1.Pod{pod})
-	got := s.take(t).Add[0]
+	s.replaceAll([]*v1.Pod{pod})
+	got := s.takeChanges(t).Add[0]
 	assert.Same(t, pod, got)
 	stamped := pod.DeepCopy()
 
 	s.now = epoch.Add(time.Second)
 	again := *pod
 	again.Status.Phase = v1.PodRunning
-	s.put(&again)
-	updated := s.take(t).Reconcile[0]
+	s.putPod(&again)
+	updated := s.takeChanges(t).Reconcile[0]
 	assert.NotSame(t, &again, updated)
 	assert.Equal(t, stamped.Annotations, updated.Annotations)
-	s.replace(nil)
-	assert.Equal(t, updated, s.take(t).Remove[0])
+	s.replaceAll(nil)
+	assert.Equal(t, updated, s.takeChanges(t).Remove[0])
 	assert.Equal(t, stamped, pod, "what was delivered is never changed")
 }
 
@@ -315,12 +315,12 @@ func TestNext_QuantityOutOfRange(t *testing.T) {
 	for range 2 {
 		var s both
 		if before != nil {
-			s.replace(before)
-			s.take(t)
+			s.replaceAll(before)
+			s.takeChanges(t)
 		}
 		before = nil
-		s.replace([]*v1.Pod{huge})
-		rejected := s.take(t).Rejected
+		s.replaceAll([]*v1.Pod{huge})
+		rejected := s.takeChanges(t).Rejected
 		require.Len(t, rejected, 1)
 		assert.ErrorContains(t, rejected[0].Err, "spec.overhead[cpu]: expected a quantity of at most 64 characters")
 	}
@@ -349,7 +349,7 @@ func TestDiff_AnyConsumerEndsWithTheSamePods(t *testing.T) {
 		broken := map[types.UID]bool{} // removed since the last take
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			pods := drawPods(t)
-			s.replace(pods)
+			s.replaceAll(pods)
 			now := map[types.UID]string{}
 			for _, p := range pods {
 				now[p.UID] = p.Spec.Containers[0].Image
@@ -362,8 +362,8 @@ func TestDiff_AnyConsumerEndsWithTheSamePods(t *testing.T) {
 			if !rapid.Bool().Draw(t, "take") {
 				continue
 			}
-			c := s.take(t)
-			apply(t, c, has, broken)
+			c := s.takeChanges(t)
+			applyChanges(t, c, has, broken)
 			clear(broken)
 			require.Equal(t, now, has)
 		}
@@ -384,7 +384,7 @@ func drawPods(t *rapid.T) []*v1.Pod {
 	return pods
 }
 
-func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[types.UID]bool) {
+func applyChanges(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[types.UID]bool) {
 	for _, p := range c.Remove {
 		require.Contains(t, has, p.UID, "removed what was not there")
 		delete(has, p.UID)
@@ -433,13 +433,13 @@ func TestNext_SameNumberOfOtherPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := both{now: epoch}
-			s.replace(parsePods(t, c.before))
-			s.take(t)
+			s.replaceAll(parsePods(t, c.before))
+			s.takeChanges(t)
 			s.now = epoch.Add(time.Second)
-			s.replace(parsePods(t, c.now))
-			assert.Equal(t, c.want, print(s.take(t)))
-			s.replace(parsePods(t, c.now))
-			assert.Equal(t, "nothing\n", print(s.take(t)))
+			s.replaceAll(parsePods(t, c.now))
+			assert.Equal(t, c.want, formatChanges(s.takeChanges(t)))
+			s.replaceAll(parsePods(t, c.now))
+			assert.Equal(t, "nothing\n", formatChanges(s.takeChanges(t)))
 		})
 	}
 }
@@ -453,9 +453,9 @@ func TestDiff_Annotations(t *testing.T) {
 		"uid=a name=a":     "UPDATE a/a(v1 from=file seen=0)\n",
 	} {
 		s := both{now: epoch}
-		s.replace(parsePods(t, "uid=a name=a k=1"))
-		s.take(t)
-		s.replace(parsePods(t, now))
-		assert.Equal(t, want, print(s.take(t)), now)
+		s.replaceAll(parsePods(t, "uid=a name=a k=1"))
+		s.takeChanges(t)
+		s.replaceAll(parsePods(t, now))
+		assert.Equal(t, want, formatChanges(s.takeChanges(t)), now)
 	}
 }

@@ -35,8 +35,8 @@ type refEntry struct {
 // two pods with the same UID or full name the first is used. A guarded pod is never treated as
 // another pod because of its spec: an API server has validated every change of it.
 func (p *Snapshot) Next(pods []*v1.Pod, guarded bool, now time.Time) *Snapshot {
-	if p.same(pods, guarded) {
-		return p.refreshed(pods)
+	if p.hasSamePods(pods, guarded) {
+		return p.refreshPods(pods)
 	}
 	ix := make(index, len(pods))
 	n := &Snapshot{number: 1, entries: make([]refEntry, 0, len(pods)), index: &ix}
@@ -45,20 +45,20 @@ func (p *Snapshot) Next(pods []*v1.Pod, guarded bool, now time.Time) *Snapshot {
 	}
 	names := make(map[fullName]types.UID, len(pods))
 	for _, pod := range pods {
-		if err := n.admit(pod, names); err != nil {
+		if err := n.checkPod(pod, names); err != nil {
 			n.rejected = append(n.rejected, Rejected{pod, err})
 			continue
 		}
 		names[fullNameOf(pod)] = pod.UID
 		ix[pod.UID] = len(n.entries)
-		n.entries = append(n.entries, p.carry(pod, guarded, n.number, now))
+		n.entries = append(n.entries, p.carryEntry(pod, guarded, n.number, now))
 	}
 	return n
 }
 
-// same reports whether the snapshot has the same pods in the same order. Then none can be a
+// hasSamePods reports whether the snapshot has the same pods in the same order. Then none can be a
 // duplicate either.
-func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
+func (p *Snapshot) hasSamePods(pods []*v1.Pod, guarded bool) bool {
 	if p == nil || len(p.rejected) > 0 || len(pods) != len(p.entries) {
 		return false
 	}
@@ -73,8 +73,8 @@ func (p *Snapshot) same(pods []*v1.Pod, guarded bool) bool {
 	return true
 }
 
-// refreshed returns the snapshot with newer objects of the same pods.
-func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
+// refreshPods returns the snapshot with newer objects of the same pods.
+func (p *Snapshot) refreshPods(pods []*v1.Pod) *Snapshot {
 	n := &Snapshot{number: p.number + 1, entries: make([]refEntry, len(pods)), index: p.index}
 	for i, e := range p.entries {
 		n.entries[i] = refEntry{pods[i], e.arrived, e.seen}
@@ -82,8 +82,8 @@ func (p *Snapshot) refreshed(pods []*v1.Pod) *Snapshot {
 	return n
 }
 
-// admit returns an error if a pod cannot be part of the snapshot.
-func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
+// checkPod returns an error if a pod cannot be part of the snapshot.
+func (p *Snapshot) checkPod(pod *v1.Pod, names map[fullName]types.UID) error {
 	if pod == nil {
 		return fmt.Errorf("%w: nil", ErrNameless)
 	}
@@ -105,15 +105,15 @@ func (p *Snapshot) admit(pod *v1.Pod, names map[fullName]types.UID) error {
 	return nil
 }
 
-// carry returns the entry of a pod in the snapshot after p. The same incarnation keeps its arrival.
-func (p *Snapshot) carry(pod *v1.Pod, guarded bool, number uint64, now time.Time) refEntry {
-	if e, ok := p.find(pod.UID); ok && isSameIncarnation(e.pod, pod, guarded) {
+// carryEntry returns the entry of a pod in the snapshot after p. The same incarnation keeps its arrival.
+func (p *Snapshot) carryEntry(pod *v1.Pod, guarded bool, number uint64, now time.Time) refEntry {
+	if e, ok := p.findEntry(pod.UID); ok && isSameIncarnation(e.pod, pod, guarded) {
 		return refEntry{pod, e.arrived, e.seen}
 	}
 	return refEntry{pod, number, now}
 }
 
-func (p *Snapshot) find(uid types.UID) (refEntry, bool) {
+func (p *Snapshot) findEntry(uid types.UID) (refEntry, bool) {
 	if p == nil {
 		return refEntry{}, false
 	}
@@ -124,7 +124,7 @@ func (p *Snapshot) find(uid types.UID) (refEntry, bool) {
 	return p.entries[i], true
 }
 
-func (e refEntry) entry() entry {
+func (e refEntry) toEntry() entry {
 	return entry{pod: e.pod, arrivalNumber: e.arrived, firstSeen: e.seen}
 }
 
@@ -145,24 +145,24 @@ func Diff(old, latest *Snapshot, source string) Changes {
 	c := Changes{First: old == nil, Rejected: newlyRejected(old.rejections(), latest.rejected)}
 	if old != nil && old.index == latest.index {
 		for i, e := range latest.entries { // The same pods in the same order.
-			c.addChange(old.entries[i].pod, e.entry(), source)
+			c.addChange(old.entries[i].pod, e.toEntry(), source)
 		}
 		return c
 	}
 	if old != nil {
 		for _, e := range old.entries {
-			if now, ok := latest.find(e.pod.UID); !ok || now.arrived != e.arrived {
-				c.Remove = append(c.Remove, e.entry().podWithAnnotations(source))
+			if now, ok := latest.findEntry(e.pod.UID); !ok || now.arrived != e.arrived {
+				c.Remove = append(c.Remove, e.toEntry().podWithAnnotations(source))
 			}
 		}
 	}
 	for _, e := range latest.entries {
-		before, ok := old.find(e.pod.UID)
+		before, ok := old.findEntry(e.pod.UID)
 		if !ok || before.arrived != e.arrived {
-			c.Add = append(c.Add, e.entry().podWithAnnotations(source))
+			c.Add = append(c.Add, e.toEntry().podWithAnnotations(source))
 			continue
 		}
-		c.addChange(before.pod, e.entry(), source)
+		c.addChange(before.pod, e.toEntry(), source)
 	}
 	return c
 }

@@ -24,9 +24,9 @@ type claims struct {
 
 type trackers map[string]*merge.Tracker
 
-// step makes these pods, all of UID u, the pods of a source. It returns the late additions and the
+// replaceSource makes these pods, all of UID u, the pods of a source. It returns the late additions and the
 // new refusals.
-func (c *claims) step(complete bool, source string, names ...string) string {
+func (c *claims) replaceSource(complete bool, source string, names ...string) string {
 	if c.trackers == nil {
 		c.trackers = trackers{"api": {}, "file": {}, "http": {}}
 	}
@@ -61,20 +61,20 @@ func (c *claims) step(complete bool, source string, names ...string) string {
 // it is refused.
 func TestClaims_F97_RefusedPodIsReportedOnce(t *testing.T) {
 	var c claims
-	assert.Empty(t, c.step(true, "api", "db"))
-	assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
+	assert.Empty(t, c.replaceSource(true, "api", "db"))
+	assert.Equal(t, "refused file db2", c.replaceSource(true, "file", "db2"))
 	since := c.now
 	c.now = c.now.Add(time.Hour)
-	assert.Empty(t, c.step(true, "file", "db2"), "another version of it, for the same reason")
-	assert.Empty(t, c.step(true, "", ""), "nothing new")
-	assert.Equal(t, "refused http db3", c.step(true, "http", "db3"), "the other one has been told")
+	assert.Empty(t, c.replaceSource(true, "file", "db2"), "another version of it, for the same reason")
+	assert.Empty(t, c.replaceSource(true, "", ""), "nothing new")
+	assert.Equal(t, "refused http db3", c.replaceSource(true, "http", "db3"), "the other one has been told")
 	refused := c.Refused()
 	assert.Len(t, refused, 2)
 	assert.Equal(t, since, refused[0].Since)
 	assert.Equal(t, since.Add(time.Hour), refused[1].Since)
 
-	assert.Equal(t, "late file db2, refused http db3", c.step(true, "api"), "the UID is that of the first, and another reason for the second")
-	assert.Equal(t, "late http db3", c.step(true, "file"))
+	assert.Equal(t, "late file db2, refused http db3", c.replaceSource(true, "api"), "the UID is that of the first, and another reason for the second")
+	assert.Equal(t, "late http db3", c.replaceSource(true, "file"))
 	assert.Empty(t, c.Refused())
 }
 
@@ -82,20 +82,20 @@ func TestClaims_F97_RefusedPodIsReportedOnce(t *testing.T) {
 // sources.
 func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
 	c := claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db3"}}}
-	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"), "the records are of another pod, whose source may be late")
-	assert.Equal(t, "refused file db2", c.step(false, "http", "db3"), "it has come, and is delivered at once: another reason for the first")
-	assert.Equal(t, "late file db2", c.step(false, "http"))
+	assert.Equal(t, "refused file db2", c.replaceSource(false, "file", "db2"), "the records are of another pod, whose source may be late")
+	assert.Equal(t, "refused file db2", c.replaceSource(false, "http", "db3"), "it has come, and is delivered at once: another reason for the first")
+	assert.Equal(t, "late file db2", c.replaceSource(false, "http"))
 
 	c = claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db3"}}}
-	assert.Empty(t, c.step(true, "api", "db"))
-	assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
-	assert.Equal(t, "refused http db3", c.step(true, "http", "db3"))
-	assert.Equal(t, "late http db3, refused file db2", c.step(true, "api"))
+	assert.Empty(t, c.replaceSource(true, "api", "db"))
+	assert.Equal(t, "refused file db2", c.replaceSource(true, "file", "db2"))
+	assert.Equal(t, "refused http db3", c.replaceSource(true, "http", "db3"))
+	assert.Equal(t, "late http db3, refused file db2", c.replaceSource(true, "api"))
 
 	c = claims{owner: merge.Owners{"u": {Namespace: "ns", Name: "db"}}}
-	assert.Equal(t, "refused file db2", c.step(false, "file", "db2"))
-	assert.Empty(t, c.step(false, "", ""), "its source is still late")
-	assert.Equal(t, "late file db2", c.step(true, "", ""), "no source has it")
+	assert.Equal(t, "refused file db2", c.replaceSource(false, "file", "db2"))
+	assert.Empty(t, c.replaceSource(false, "", ""), "its source is still late")
+	assert.Equal(t, "late file db2", c.replaceSource(true, "", ""), "no source has it")
 }
 
 // Of refused pods without records the one with the earlier source gets a free UID, independently of
@@ -103,13 +103,13 @@ func TestClaims_F97_TheRecordsOfTheRuntimeDecide(t *testing.T) {
 func TestClaims_F97_TheOrderOfSourcesDecides(t *testing.T) {
 	for owner, want := range map[string]string{"": "late file db2, refused http db3", "db3": "late http db3, refused file db2"} {
 		var c claims
-		assert.Empty(t, c.step(true, "api", "db"))
-		assert.Equal(t, "refused http db3", c.step(true, "http", "db3"))
-		assert.Equal(t, "refused file db2", c.step(true, "file", "db2"))
+		assert.Empty(t, c.replaceSource(true, "api", "db"))
+		assert.Equal(t, "refused http db3", c.replaceSource(true, "http", "db3"))
+		assert.Equal(t, "refused file db2", c.replaceSource(true, "file", "db2"))
 		if owner != "" {
 			c.owner = merge.Owners{"u": {Namespace: "ns", Name: owner}}
 		}
-		assert.Equal(t, want, c.step(true, "api"))
+		assert.Equal(t, want, c.replaceSource(true, "api"))
 	}
 }
 
