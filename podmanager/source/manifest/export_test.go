@@ -38,8 +38,16 @@ type News struct {
 	Err    error // the system grants no watch
 	Vague  bool  // the events do not name all changed files
 
-	mu    sync.Mutex
-	calls []string
+	mu      sync.Mutex
+	calls   []string
+	dropped bool
+}
+
+// Drop drops the watch of the directory without an event.
+func (n *News) Drop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dropped = true
 }
 
 // Calls lists "add" and "remove", with the directory.
@@ -59,12 +67,17 @@ func (s *Source) WatchWith(n *News) {
 			return func(dir string) error {
 				n.mu.Lock()
 				defer n.mu.Unlock()
-				n.calls = append(n.calls, what+" "+dir)
+				n.calls, n.dropped = append(n.calls, what+" "+dir), false
 				return nil
 			}
 		}
 		return &dirWatcher{
 			add: call("add"), remove: call("remove"), close: func() error { return nil }, events: n.Events, errors: n.Errors, namesFiles: !n.Vague,
+			isWatched: func(string) bool {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				return !n.dropped
+			},
 		}, nil
 	}
 }

@@ -110,6 +110,12 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Len(t, news.Calls(), 6)
+
+		// It drops the watch without an event if the target of a link is removed. The target may be created again.
+		news.Drop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, news.Calls(), 8)
 	})
 }
 

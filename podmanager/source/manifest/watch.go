@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -15,9 +16,12 @@ import (
 // dirWatcher reports changes in directories. It is fsnotify, or a fake in tests.
 type dirWatcher struct {
 	add, remove func(dir string) error
-	close       func() error
-	events      <-chan fsnotify.Event
-	errors      <-chan error
+	// isWatched reports whether a directory that was added is still watched. The system drops the watch of a directory
+	// that is removed, moved or unmounted, and fsnotify does not send an event for each drop.
+	isWatched func(dir string) bool
+	close     func() error
+	events    <-chan fsnotify.Event
+	errors    <-chan error
 	// namesFiles means that each change of a file in a watched directory causes an event that names the file, or an error.
 	namesFiles bool
 }
@@ -31,6 +35,7 @@ func newDirWatcher() (*dirWatcher, error) {
 	}
 	return &dirWatcher{
 		add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors, namesFiles: runtime.GOOS == "linux",
+		isWatched: func(dir string) bool { return slices.Contains(w.WatchList(), dir) },
 	}, nil
 }
 
@@ -146,7 +151,7 @@ func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResul
 		return rewatchResult{state: now, err: err}
 	}
 	now.dir = info
-	if state.dir != nil && os.SameFile(info, state.dir) {
+	if state.dir != nil && os.SameFile(info, state.dir) && a.isWatched(dir) {
 		return rewatchResult{state: now, wasWatched: true}
 	}
 	_ = a.remove(dir) // It may watch a directory that was moved away.
