@@ -246,11 +246,13 @@ func TestScan_F34_ErrorsAreReadAgain(t *testing.T) {
 // TestScan_F30_MissingFileIsReadAgain: a file that is missing after it was listed is read by the next scan, if that one
 // lists it too.
 func TestScan_F30_MissingFileIsReadAgain(t *testing.T) {
-	missing := false
+	missing := true
 	files := missingFS{fstest.MapFS{"a": {Data: []byte(podYAML("a", "i"))}, "b": {Data: []byte(podYAML("b", "i"))}}, &missing}
 	d := &dir{t: t, path: "."}
 	d.open(manifest.Config{FS: files, Path: "."})
 	d.source.HideLinks()
+	assert.Equal(t, "a-n1", d.scan(), "a file that was never read")
+	missing = false
 	assert.Equal(t, "a-n1 b-n1", d.scan())
 	files.MapFS["b"] = &fstest.MapFile{Data: []byte(podYAML("other", "i"))}
 	scanAfter := func(event string) []string {
