@@ -55,7 +55,7 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 	c := &collector{simulation: b, snapshot: snapshot{bench: b.bench, frozen: map[types.UID]*runtime.PodStatus{}}}
 	config := gc.ContainersConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.WithClock(own), own), b.bench}, Seen: c.snapshot, Policy: limits, Clock: own,
-		Living: b.removable, Delay: 1, Removed: func(uid types.UID) { b.note("removed of %s", uid) },
+		Living: b.isRemovable, Delay: 1, Removed: func(uid types.UID) { b.addLine("removed of %s", uid) },
 		Log: slog.New(slog.NewTextHandler(discardTimes{b.bench}, nil)),
 	}
 	for _, f := range change {
@@ -83,12 +83,12 @@ func newCollector(t *testing.T, limits policy.Containers, change ...func(*gc.Con
 type discardTimes struct{ b *bench }
 
 func (d discardTimes) Write(line []byte) (int, error) {
-	d.b.note("warned")
+	d.b.addLine("warned")
 	return len(line), nil
 }
 
-// crashed creates attempts of a container. All but the last have exited.
-func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
+// createAttempts creates attempts of a container. All but the last have exited.
+func (c *collector) createAttempts(t *testing.T, uid types.UID, attempts int) {
 	t.Helper()
 	ctx := context.Background()
 	pod := runtime.PodRef{UID: uid, Name: string(uid), Namespace: "ns"}
@@ -105,7 +105,7 @@ func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
 	}
 	image, err := c.machine.PullImage(ctx, runtime.PullImageRequest{Image: "i"})
 	require.NoError(t, err)
-	from := c.attempts(uid)
+	from := c.listAttempts(uid)
 	for n := range attempts {
 		id, err := c.machine.CreateContainer(ctx, runtime.CreateContainerRequest{Pod: pod, SandboxID: sandbox, Name: "c", Attempt: uint32(len(from) + n), Image: "i", ImageRef: image})
 		require.NoError(t, err)
@@ -116,8 +116,8 @@ func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
 	}
 }
 
-// attempts returns the attempts that have records.
-func (c *collector) attempts(uid types.UID) []uint32 {
+// listAttempts returns the attempts that have records.
+func (c *collector) listAttempts(uid types.UID) []uint32 {
 	status, _ := c.machine.PodStatus(context.Background(), uid)
 	var attempts []uint32
 	for _, r := range status.Containers {
@@ -131,17 +131,17 @@ func (c *collector) attempts(uid types.UID) []uint32 {
 // about a pod that has nothing to remove.
 func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
-	c.crashed(t, "a", 4)
-	c.crashed(t, "b", 2)
+	c.createAttempts(t, "a", 4)
+	c.createAttempts(t, "b", 2)
 	_, err := c.faults.Add(faulty.Rule{Verb: faulty.PodStatus, UID: "b", Do: faulty.Fail})
 	require.NoError(t, err)
 	c.containers.Changed("a")
 	c.containers.Changed("a")
 	c.containers.Changed("b")
 	c.containers.Changed("unknown")
-	c.at(100)
-	assert.Equal(t, []uint32{2, 3}, c.attempts("a"))
-	assert.Equal(t, []string{"1e-09 removed of a"}, c.transcript())
+	c.runUntilSecond(100)
+	assert.Equal(t, []uint32{2, 3}, c.listAttempts("a"))
+	assert.Equal(t, []string{"1e-09 removed of a"}, c.takeLines())
 	_, armed := c.NextTimer()
 	assert.False(t, armed, "and then nothing")
 }
@@ -150,48 +150,48 @@ func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 // that has no effect.
 func TestContainers_GC1_MinAge(t *testing.T) {
 	c := newCollector(t, policy.Containers{MinAge: time.Minute})
-	c.crashed(t, "a", 4)
+	c.createAttempts(t, "a", 4)
 	c.containers.Changed("a")
-	c.at(59)
-	assert.Equal(t, []uint32{0, 1, 2, 3}, c.attempts("a"))
-	c.at(61)
-	assert.Equal(t, []uint32{2, 3}, c.attempts("a"))
-	assert.Equal(t, []string{"60 removed of a"}, c.transcript())
+	c.runUntilSecond(59)
+	assert.Equal(t, []uint32{0, 1, 2, 3}, c.listAttempts("a"))
+	c.runUntilSecond(61)
+	assert.Equal(t, []uint32{2, 3}, c.listAttempts("a"))
+	assert.Equal(t, []string{"60 removed of a"}, c.takeLines())
 }
 
 // GC-4: all pods are counted together.
 func TestContainers_GC4_AllPods(t *testing.T) {
 	c := newCollector(t, policy.Containers{MaxPerPodContainer: -1, MaxContainers: 4})
-	c.crashed(t, "a", 4)
-	c.crashed(t, "b", 4)
+	c.createAttempts(t, "a", 4)
+	c.createAttempts(t, "b", 4)
 	c.containers.Changed("b")
-	c.at(10)
-	assert.Equal(t, []uint32{1, 2, 3}, c.attempts("a"))
-	assert.Equal(t, []uint32{1, 2, 3}, c.attempts("b"))
+	c.runUntilSecond(10)
+	assert.Equal(t, []uint32{1, 2, 3}, c.listAttempts("a"))
+	assert.Equal(t, []uint32{1, 2, 3}, c.listAttempts("b"))
 }
 
 // The snapshot is old: the removals follow the state of the runtime.
 func TestContainers_OldSnapshot(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
-	c.crashed(t, "a", 3)
+	c.createAttempts(t, "a", 3)
 	c.snapshot.frozen["a"], _ = c.snapshot.Get("a")
 	c.containers.Changed("a")
-	c.at(1)
-	assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
-	c.transcript()
+	c.runUntilSecond(1)
+	assert.Equal(t, []uint32{1, 2}, c.listAttempts("a"))
+	c.takeLines()
 	c.containers.Changed("a")
-	c.at(2)
-	assert.Empty(t, c.transcript())
+	c.runUntilSecond(2)
+	assert.Empty(t, c.takeLines())
 }
 
 // A pod that belongs to another owner, or that Pods removes, is not changed.
 func TestContainers_NotLiving(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
-	c.crashed(t, "a", 3)
-	c.keep("a", true) // here a pod that is not removable stands for both
+	c.createAttempts(t, "a", 3)
+	c.keepPod("a", true) // here a pod that is not removable stands for both
 	c.containers.Changed("a")
-	c.at(1)
-	assert.Equal(t, []uint32{0, 1, 2}, c.attempts("a"))
+	c.runUntilSecond(1)
+	assert.Equal(t, []uint32{0, 1, 2}, c.listAttempts("a"))
 }
 
 // Failed removals, false successes and failed status calls are retried with a backoff and logged
@@ -206,13 +206,13 @@ func TestContainers_F58_Trouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCollector(t, policy.Containers{})
-			c.crashed(t, "a", 3)
+			c.createAttempts(t, "a", 3)
 			_, err := c.faults.Add(rule)
 			require.NoError(t, err)
 			c.containers.Changed("a")
-			c.at(1000)
-			assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
-			assert.Contains(t, fmt.Sprint(c.transcript()), "warned")
+			c.runUntilSecond(1000)
+			assert.Equal(t, []uint32{1, 2}, c.listAttempts("a"))
+			assert.Contains(t, fmt.Sprint(c.takeLines()), "warned")
 			_, armed := c.NextTimer()
 			assert.False(t, armed)
 		})
@@ -226,7 +226,7 @@ type attemptLogs struct {
 }
 
 func (l *attemptLogs) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32) error {
-	l.b.note("logs of %s/%s %s %s but %d", pod.Namespace, pod.Name, pod.UID, container, keep)
+	l.b.addLine("logs of %s/%s %s %s but %d", pod.Namespace, pod.Name, pod.UID, container, keep)
 	if l.calls++; l.calls == 1 {
 		return errors.New("read-only file system")
 	}
@@ -239,14 +239,14 @@ func TestContainers_KC17_Logs(t *testing.T) {
 	logs := &attemptLogs{}
 	c := newCollector(t, policy.Containers{}, func(config *gc.ContainersConfig) { config.Logs = logs })
 	logs.b = c.bench
-	c.crashed(t, "a", 3)
+	c.createAttempts(t, "a", 3)
 	c.containers.Changed("a")
-	c.at(1)
-	assert.Equal(t, []uint32{0, 1, 2}, c.attempts("a"))
-	c.at(1000)
-	assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
+	c.runUntilSecond(1)
+	assert.Equal(t, []uint32{0, 1, 2}, c.listAttempts("a"))
+	c.runUntilSecond(1000)
+	assert.Equal(t, []uint32{1, 2}, c.listAttempts("a"))
 	var about []string
-	for _, line := range c.transcript() {
+	for _, line := range c.takeLines() {
 		if strings.Contains(line, "logs") || strings.Contains(line, "warned") || strings.Contains(line, "removed") {
 			about = append(about, line)
 		}
@@ -265,7 +265,7 @@ func TestContainers_Goroutines(t *testing.T) {
 		})
 		require.NoError(t, err)
 		for i := range 20 {
-			c.crashed(t, types.UID(fmt.Sprint(i)), 4)
+			c.createAttempts(t, types.UID(fmt.Sprint(i)), 4)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -275,7 +275,7 @@ func TestContainers_Goroutines(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for i := range 20 {
-			assert.Equal(t, []uint32{2, 3}, c.attempts(types.UID(fmt.Sprint(i))))
+			assert.Equal(t, []uint32{2, 3}, c.listAttempts(types.UID(fmt.Sprint(i))))
 		}
 		cancel()
 		assert.NoError(t, <-ended)
@@ -317,12 +317,12 @@ func TestContainers_F58_EndlessRecords(t *testing.T) {
 	c := newCollector(t, policy.Containers{}, func(config *gc.ContainersConfig) {
 		config.Runtime = endless{config.Runtime.(runtime.Runtime), &removed}
 	})
-	c.crashed(t, "a", 3)
+	c.createAttempts(t, "a", 3)
 	c.containers.Changed("a")
-	c.at(1)
+	c.runUntilSecond(1)
 	first := removed
 	assert.Positive(t, first)
 	assert.LessOrEqual(t, first, 20)
-	c.at(3600)
+	c.runUntilSecond(3600)
 	assert.Less(t, removed, 100*first, "there is a backoff")
 }

@@ -24,7 +24,7 @@ type cabinet struct {
 	fail map[string]int // how often a call fails
 }
 
-func (s *cabinet) failed(call string) error {
+func (s *cabinet) takeFailure(call string) error {
 	if s.fail[call] > 0 {
 		s.fail[call]--
 		return errors.New("no space for " + call)
@@ -33,24 +33,24 @@ func (s *cabinet) failed(call string) error {
 }
 
 func (s *cabinet) Pods(of func(types.UID) bool, limit int) (found []types.UID, err error) {
-	s.b.note("list")
+	s.b.addLine("list")
 	for _, uid := range s.uids {
 		if len(found) < limit && of(uid) {
 			found = append(found, uid)
 		}
 	}
-	return found, s.failed("list")
+	return found, s.takeFailure("list")
 }
 
 func (s *cabinet) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
 	if !gone(uid) {
-		s.b.note("keep %s", uid)
+		s.b.addLine("keep %s", uid)
 		return nil
 	}
-	if err := s.failed(string(uid)); err != nil {
+	if err := s.takeFailure(string(uid)); err != nil {
 		return err
 	}
-	s.b.note("tear down %s", uid)
+	s.b.addLine("tear down %s", uid)
 	s.uids = slices.DeleteFunc(s.uids, func(u types.UID) bool { return u == uid })
 	return nil
 }
@@ -71,8 +71,8 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 	c := &cleaner{simulation: b, cabinet: &cabinet{b.bench, uids, map[string]int{}}}
 	var err error
 	c.directories, err = gc.NewDirectories(gc.DirectoriesConfig{
-		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.WithClock(own), own), Gone: b.removable,
-		Delay: time.Second, MaxDirectories: 3, MaxRemovals: 1, Clock: own, Log: b.log(),
+		Store: c.cabinet, Runtime: b.faults.Wrap(b.machine.WithClock(own), own), Gone: b.isRemovable,
+		Delay: time.Second, MaxDirectories: 3, MaxRemovals: 1, Clock: own, Log: b.newLogger(),
 		Removed: func(uid types.UID) { c.removed = append(c.removed, uid) },
 	})
 	require.NoError(t, err)
@@ -95,14 +95,14 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 // without Changed.
 func TestDirectories_GC8(t *testing.T) {
 	c := newCleaner(t, "gone", "wanted", "dead")
-	c.dead(t, "dead", 1)
-	c.keep("wanted", true)
-	c.at(1000)
-	assert.Empty(t, c.transcript())
+	c.createStopped(t, "dead", 1)
+	c.keepPod("wanted", true)
+	c.runUntilSecond(1000)
+	assert.Empty(t, c.takeLines())
 	c.directories.Changed()
 	c.directories.Changed()
-	c.at(2000)
-	assert.Equal(t, []string{"1001 list", "1002 tear down gone"}, c.transcript())
+	c.runUntilSecond(2000)
+	assert.Equal(t, []string{"1001 list", "1002 tear down gone"}, c.takeLines())
 	_, armed := c.NextTimer()
 	assert.False(t, armed, "it waits for nothing")
 }
@@ -112,12 +112,12 @@ func TestDirectories_AskedAgain(t *testing.T) {
 	c := newCleaner(t, "a", "b")
 	c.mu.asked = func(uid types.UID) {
 		if uid == "b" { // Right after "a" has been found.
-			c.keep("a", true)
+			c.keepPod("a", true)
 		}
 	}
 	c.directories.Changed()
-	c.at(10)
-	assert.Equal(t, []string{"1 list", "2 tear down b"}, c.transcript())
+	c.runUntilSecond(10)
+	assert.Equal(t, []string{"1 list", "2 tear down b"}, c.takeLines())
 	assert.Equal(t, []types.UID{"b"}, c.removed)
 }
 
@@ -127,12 +127,12 @@ func TestDirectories_AskedLast(t *testing.T) {
 	asked := 0
 	c.mu.asked = func(uid types.UID) {
 		if asked++; asked == 3 { // After the search, and before the look.
-			c.keep("a", true)
+			c.keepPod("a", true)
 		}
 	}
 	c.directories.Changed()
-	c.at(10)
-	assert.Equal(t, []string{"1 list"}, c.transcript())
+	c.runUntilSecond(10)
+	assert.Equal(t, []string{"1 list"}, c.takeLines())
 	assert.Equal(t, 3, asked)
 }
 
@@ -142,12 +142,12 @@ func TestDirectories_AskedByTheStore(t *testing.T) {
 	asked := 0
 	c.mu.asked = func(uid types.UID) {
 		if asked++; asked == 4 {
-			c.keep("a", true)
+			c.keepPod("a", true)
 		}
 	}
 	c.directories.Changed()
-	c.at(10)
-	assert.Equal(t, []string{"1 list", "2 keep a"}, c.transcript())
+	c.runUntilSecond(10)
+	assert.Equal(t, []string{"1 list", "2 keep a"}, c.takeLines())
 	assert.Empty(t, c.removed)
 }
 
@@ -159,8 +159,8 @@ func TestDirectories_Bounded(t *testing.T) {
 	}
 	c := newCleaner(t, uids...)
 	c.directories.Changed()
-	c.at(100)
-	assert.Equal(t, []string{"1 list", "2 tear down u0", "2 tear down u1", "2 tear down u2", "11 list", "12 tear down u3", "12 tear down u4"}, c.transcript())
+	c.runUntilSecond(100)
+	assert.Equal(t, []string{"1 list", "2 tear down u0", "2 tear down u1", "2 tear down u2", "11 list", "12 tear down u3", "12 tear down u4"}, c.takeLines())
 }
 
 // A failure is logged once and retried, also a failed search. If the runtime returns an error, all
@@ -171,13 +171,13 @@ func TestDirectories_Trouble(t *testing.T) {
 	_, err := c.faults.Add(faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Fail, Times: 1})
 	require.NoError(t, err)
 	c.directories.Changed()
-	c.at(1000)
+	c.runUntilSecond(1000)
 	const what = `level=WARN msg="directories of removed pods could not be removed; retrying" `
 	assert.Equal(t, []string{
 		"1 list", "1 " + what + `uid="" after=10s err="gc: search for directories: no space for list"`,
 		"11 list", "12 " + what + `uid=a after=10s err="gc: pod status: faulty: injected: PodStatus"`,
 		"22 " + what + `uid=a after=20s err="gc: no space for a"`, "82 tear down a",
-	}, c.transcript())
+	}, c.takeLines())
 	assert.Equal(t, []types.UID{"a"}, c.removed)
 }
 
@@ -189,7 +189,7 @@ type littered struct {
 }
 
 func (l *littered) Sweep(context.Context) (int, error) {
-	l.b.note("sweep")
+	l.b.addLine("sweep")
 	switch {
 	case l.unknown:
 		return 0, errors.New("volumes: .trash: permission denied")
@@ -206,20 +206,20 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 	store := &littered{cabinet: c.cabinet, left: 1}
 	own := c.process.Clock()
 	directories, err := gc.NewDirectories(gc.DirectoriesConfig{
-		Store: store, Runtime: c.machine.WithClock(own), Gone: c.removable, Delay: time.Second, Clock: own, Log: c.log(),
+		Store: store, Runtime: c.machine.WithClock(own), Gone: c.isRemovable, Delay: time.Second, Clock: own, Log: c.newLogger(),
 	})
 	require.NoError(t, err)
 	ctx, end := executor.WithCancel(t.Context())
 	c.process.Go(func() { assert.NoError(t, directories.Run(ctx)) })
 	defer func() { end(); c.RunUntil(c.Now().Add(time.Hour)) }()
 	directories.Changed()
-	c.at(40)
+	c.runUntilSecond(40)
 	store.left = 2
-	c.at(80)
+	c.runUntilSecond(80)
 	store.left, store.unknown = 0, true
-	c.at(160)
+	c.runUntilSecond(160)
 	store.unknown = false
-	c.at(1000)
+	c.runUntilSecond(1000)
 	const what = `level=WARN msg="directories of removed pods could not be removed; retrying" uid=. `
 	assert.Equal(t, []string{
 		"1 list", "2 sweep",
@@ -229,7 +229,7 @@ func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 		"152 sweep",
 		"152 " + what + `after=2m40s err="gc: search for incomplete removals: volumes: .trash: permission denied"`,
 		"312 sweep",
-	}, c.transcript())
+	}, c.takeLines())
 }
 
 func TestNewDirectories_NamesEveryFault(t *testing.T) {

@@ -67,7 +67,7 @@ func newShelf(t *testing.T, limits policy.Images) *shelf {
 	return s
 }
 
-func (s *shelf) pull(t *testing.T, names ...string) {
+func (s *shelf) pullImages(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		_, err := s.machine.PullImage(context.Background(), runtime.PullImageRequest{Image: name})
@@ -75,8 +75,8 @@ func (s *shelf) pull(t *testing.T, names ...string) {
 	}
 }
 
-// present returns the names of the present images.
-func (s *shelf) present() string {
+// presentImages returns the names of the present images.
+func (s *shelf) presentImages() string {
 	list, _ := s.machine.ListImages(context.Background())
 	var names []string
 	for _, image := range list {
@@ -86,7 +86,7 @@ func (s *shelf) present() string {
 	return fmt.Sprint(names)
 }
 
-func (s *shelf) quiet(t *testing.T) {
+func (s *shelf) requireNoTimer(t *testing.T) {
 	t.Helper()
 	_, armed := s.NextTimer()
 	assert.False(t, armed, "no timer is set")
@@ -96,22 +96,22 @@ func (s *shelf) quiet(t *testing.T) {
 // a leased image and a young image stay.
 func TestImages_IG1_IG3_Threshold(t *testing.T) {
 	s := newShelf(t, policy.Images{})
-	s.dead(t, "a", 1) // of image i
-	s.pull(t, "b:1", "c:1", "d:1", "e:1", "f:1", "g:1")
+	s.createStopped(t, "a", 1) // of image i
+	s.pullImages(t, "b:1", "c:1", "d:1", "e:1", "f:1", "g:1")
 	s.images.Changed()
-	s.at(1)
-	assert.Equal(t, "[b:1 c:1 d:1 e:1 f:1 g:1 i:latest]", s.present(), "70 %")
-	s.quiet(t)
+	s.runUntilSecond(1)
+	assert.Equal(t, "[b:1 c:1 d:1 e:1 f:1 g:1 i:latest]", s.presentImages(), "70 %")
+	s.requireNoTimer(t)
 	var lease *images.Lease
 	s.process.Go(func() { lease, _ = s.manager.Lease(context.Background(), "b:1") })
-	s.pull(t, "young:1", "young:2")
+	s.pullImages(t, "young:1", "young:2")
 	s.images.Changed()
-	s.at(2)
-	assert.Len(t, strings.Fields(s.present()), 8, "one of nine was enough")
+	s.runUntilSecond(2)
+	assert.Len(t, strings.Fields(s.presentImages()), 8, "one of nine was enough")
 	assert.Len(t, s.images.Known(), 9)
-	assert.Contains(t, s.present(), "b:1")
-	assert.Contains(t, s.present(), "young:1")
-	assert.Contains(t, s.present(), "young:2")
+	assert.Contains(t, s.presentImages(), "b:1")
+	assert.Contains(t, s.presentImages(), "young:1")
+	assert.Contains(t, s.presentImages(), "young:2")
 	assert.Empty(t, s.told)
 	lease.Release()
 }
@@ -121,38 +121,38 @@ func TestImages_IG1_IG3_Threshold(t *testing.T) {
 func TestImages_IG4_TooLittle(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
-	s.pull(t, "b:1", "c:1")
-	heal := s.rule(t, faulty.Rule{Verb: faulty.RemoveImage, Do: faulty.Fail, Times: 1})
-	s.at(1) // The first look is the collector's own.
+	s.pullImages(t, "b:1", "c:1")
+	heal := s.addFault(t, faulty.Rule{Verb: faulty.RemoveImage, Do: faulty.Fail, Times: 1})
+	s.runUntilSecond(1) // The first look is the collector's own.
 	assert.Len(t, s.told, 1)
 	assert.Contains(t, s.told[0], "FreeDiskSpaceFailed: ")
-	assert.Len(t, s.present(), len("[b:1]"))
+	assert.Len(t, s.presentImages(), len("[b:1]"))
 	heal()
-	s.at(20)
-	assert.Equal(t, "[]", s.present())
-	s.at(1000)
+	s.runUntilSecond(20)
+	assert.Equal(t, "[]", s.presentImages())
+	s.runUntilSecond(1000)
 	assert.Equal(t, 1, len(s.told))
 	_, armed := s.NextTimer()
 	assert.True(t, armed, "80 %: the disk is watched")
 	s.machine.SetImageFilesystem(10*megabyte, 0)
-	s.at(2000)
-	s.quiet(t)
+	s.runUntilSecond(2000)
+	s.requireNoTimer(t)
 }
 
 // If the runtime cannot list the images in use, no image is removed.
 func TestImages_NothingConcluded(t *testing.T) {
 	for _, verb := range []string{faulty.PodStatus, faulty.ListPods, faulty.ListImages, faulty.ImageFilesystem} {
 		s := newShelf(t, policy.Images{})
-		s.dead(t, "a", 1)
-		s.pull(t, "b:1")
+		s.createStopped(t, "a", 1)
+		s.pullImages(t, "b:1")
 		s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
-		heal := s.rule(t, faulty.Rule{Verb: verb, Do: faulty.Fail})
+		heal := s.addFault(t, faulty.Rule{Verb: verb, Do: faulty.Fail})
 		s.images.Changed()
-		s.at(9)
-		assert.Equal(t, "[b:1 i:latest]", s.present(), verb)
+		s.runUntilSecond(9)
+		assert.Equal(t, "[b:1 i:latest]", s.presentImages(), verb)
 		heal()
-		s.at(60)
-		assert.Equal(t, "[i:latest]", s.present(), verb)
+		s.runUntilSecond(60)
+		assert.Equal(t, "[i:latest]", s.presentImages(), verb)
 	}
 }
 
@@ -160,23 +160,23 @@ func TestImages_NothingConcluded(t *testing.T) {
 func TestImages_IG6_MaxAge(t *testing.T) {
 	s := newShelf(t, policy.Images{MaxAge: time.Hour})
 	s.machine.SetImageFilesystem(0, 0)
-	s.dead(t, "a", 1)
-	s.pull(t, "b:1")
+	s.createStopped(t, "a", 1)
+	s.pullImages(t, "b:1")
 	s.images.Changed()
-	s.at(3500)
-	assert.Equal(t, "[b:1 i:latest]", s.present())
-	s.at(4000)
-	assert.Equal(t, "[i:latest]", s.present())
+	s.runUntilSecond(3500)
+	assert.Equal(t, "[b:1 i:latest]", s.presentImages())
+	s.runUntilSecond(4000)
+	assert.Equal(t, "[i:latest]", s.presentImages())
 	s.images.Changed()
-	s.at(40000)
-	assert.Equal(t, "[i:latest]", s.present(), "it is in use all the time")
+	s.runUntilSecond(40000)
+	assert.Equal(t, "[i:latest]", s.presentImages(), "it is in use all the time")
 }
 
 // IG-5: all unused images, except those that are younger than MinAge.
 func TestImages_IG5_DeleteUnused(t *testing.T) {
 	s := newShelf(t, policy.Images{})
-	s.dead(t, "a", 1)
-	s.pull(t, "b:1", "c:1")
+	s.createStopped(t, "a", 1)
+	s.pullImages(t, "b:1", "c:1")
 	deleteUnused := func(want uint64) func() {
 		return func() {
 			freed, err := s.images.DeleteUnusedImages(context.Background())
@@ -185,26 +185,26 @@ func TestImages_IG5_DeleteUnused(t *testing.T) {
 		}
 	}
 	s.process.Go(deleteUnused(2 * megabyte))
-	s.at(1)
-	assert.Equal(t, "[i:latest]", s.present())
-	s.pull(t, "young:1")
+	s.runUntilSecond(1)
+	assert.Equal(t, "[i:latest]", s.presentImages())
+	s.pullImages(t, "young:1")
 	s.process.Go(deleteUnused(0))
-	s.at(2)
-	assert.Equal(t, "[i:latest young:1]", s.present())
-	s.at(150)
+	s.runUntilSecond(2)
+	assert.Equal(t, "[i:latest young:1]", s.presentImages())
+	s.runUntilSecond(150)
 	s.process.Go(deleteUnused(megabyte))
-	s.at(151)
-	assert.Equal(t, "[i:latest]", s.present())
+	s.runUntilSecond(151)
+	assert.Equal(t, "[i:latest]", s.presentImages())
 }
 
 // For a runtime without capacity, and without MaxAge, images are not even listed.
 func TestImages_NoReason(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.machine.SetImageFilesystem(0, 0)
-	s.rule(t, faulty.Rule{Verb: faulty.ListImages, Do: faulty.Fail})
+	s.addFault(t, faulty.Rule{Verb: faulty.ListImages, Do: faulty.Fail})
 	s.images.Changed()
-	s.at(100)
-	s.quiet(t)
+	s.runUntilSecond(100)
+	s.requireNoTimer(t)
 }
 
 func TestNewImages_NamesEveryFault(t *testing.T) {
@@ -232,7 +232,7 @@ func (p pinning) ListImages(ctx context.Context) ([]runtime.Image, error) {
 // IG-1: a pinned image always stays. A leased image stays too, and that is no error.
 func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 	s := newShelf(t, policy.Images{})
-	s.pull(t, "pause:1", "leased:1", "b:1")
+	s.pullImages(t, "pause:1", "leased:1", "b:1")
 	rt := pinning{s.machine, "pause:1"}
 	manager, err := images.New(images.Config{Images: rt})
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 	freed, err := collector.DeleteUnusedImages(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, uint64(megabyte), freed)
-	assert.Equal(t, "[leased:1 pause:1]", s.present())
+	assert.Equal(t, "[leased:1 pause:1]", s.presentImages())
 	lease.Release()
 }
 
@@ -270,7 +270,7 @@ func (s *shared) ListUsedImages(context.Context) ([]string, error) {
 // it is removed.
 func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 	s := newShelf(t, policy.Images{})
-	s.pull(t, "b:1")
+	s.pullImages(t, "b:1")
 	own := s.process.Clock()
 	rt := &shared{Runtime: s.machine.WithClock(own)}
 	collector, err := gc.NewImages(gc.ImagesConfig{
@@ -281,15 +281,15 @@ func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 	s.process.Go(func() { lease, _ = s.manager.Lease(context.Background(), "b:1") })
 	for at := range 5 {
 		s.process.Go(func() { _, _ = collector.Step(context.Background()) })
-		s.at(float64(4000 * (at + 1)))
+		s.runUntilSecond(float64(4000 * (at + 1)))
 	}
 	require.NotNil(t, lease)
 	assert.Zero(t, rt.asked)
 	lease.Release()
 	s.process.Go(func() { _, _ = collector.Step(context.Background()) })
-	s.at(24000)
+	s.runUntilSecond(24000)
 	assert.Equal(t, 1, rt.asked)
-	assert.Equal(t, "[]", s.present())
+	assert.Equal(t, "[]", s.presentImages())
 }
 
 // IG-1: the image of a container of another agent or a kubelet stays, whether the disk is full, the
@@ -297,8 +297,8 @@ func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 // removed. A runtime without that role is called for its pods.
 func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	s := newShelf(t, policy.Images{})
-	s.dead(t, "a", 1) // of image i
-	s.pull(t, "theirs:1", "b:1")
+	s.createStopped(t, "a", 1) // of image i
+	s.pullImages(t, "theirs:1", "b:1")
 	own := s.process.Clock()
 	rt := &shared{Runtime: s.machine.WithClock(own), used: []string{"docker.io/library/theirs:1", "i"}, err: errors.New("no answer")}
 	collector, err := gc.NewImages(gc.ImagesConfig{
@@ -309,33 +309,33 @@ func TestImages_IG1_OfOtherAgents(t *testing.T) {
 		_, err := collector.DeleteUnusedImages(context.Background())
 		assert.EqualError(t, err, "gc: list the images in use: no answer")
 	})
-	s.at(1)
-	assert.Equal(t, "[b:1 i:latest theirs:1]", s.present())
+	s.runUntilSecond(1)
+	assert.Equal(t, "[b:1 i:latest theirs:1]", s.presentImages())
 	rt.err = nil
 	s.process.Go(func() {
 		_, err := collector.DeleteUnusedImages(context.Background())
 		assert.NoError(t, err)
 	})
-	s.at(2)
-	assert.Equal(t, "[i:latest theirs:1]", s.present())
+	s.runUntilSecond(2)
+	assert.Equal(t, "[i:latest theirs:1]", s.presentImages())
 	for range 3 {
 		s.process.Go(func() { _, _ = collector.Step(context.Background()) })
-		s.at(4002)
+		s.runUntilSecond(4002)
 	}
-	assert.Equal(t, "[i:latest theirs:1]", s.present(), "its age does not count while it is in use")
+	assert.Equal(t, "[i:latest theirs:1]", s.presentImages(), "its age does not count while it is in use")
 	rt.err = runtime.ErrUnsupported
 	s.process.Go(func() {
 		_, err := collector.DeleteUnusedImages(context.Background())
 		assert.NoError(t, err)
 	})
-	s.at(5000)
-	assert.Equal(t, "[i:latest]", s.present(), "the pods that it lists use one")
+	s.runUntilSecond(5000)
+	assert.Equal(t, "[i:latest]", s.presentImages(), "the pods that it lists use one")
 }
 
 // IG-1: an image that a container mounts stays, whether the container runs or not.
 func TestImages_IG1_MountedByAContainer(t *testing.T) {
 	s := newShelf(t, policy.Images{})
-	s.pull(t, "i:latest", "data:1", "b:1")
+	s.pullImages(t, "i:latest", "data:1", "b:1")
 	ctx, pod := context.Background(), runtime.PodRef{UID: "a", Name: "a", Namespace: "ns"}
 	sandbox, err := s.machine.RunSandbox(ctx, runtime.RunSandboxRequest{Pod: pod})
 	require.NoError(t, err)
@@ -349,6 +349,6 @@ func TestImages_IG1_MountedByAContainer(t *testing.T) {
 		_, err := s.images.DeleteUnusedImages(context.Background())
 		assert.NoError(t, err)
 	})
-	s.at(1)
-	assert.Equal(t, "[data:1 i:latest]", s.present())
+	s.runUntilSecond(1)
+	assert.Equal(t, "[data:1 i:latest]", s.presentImages())
 }

@@ -37,21 +37,21 @@ type printer struct {
 	hangs bool                     // the runtime
 }
 
-func (s *printer) note(format string, args ...any) {
+func (s *printer) addRecord(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes = append(s.notes, fmt.Sprintf("%s ", time.Since(s.began))+fmt.Sprintf(format, args...))
 }
 
-// change modifies the state under the lock.
-func (s *printer) change(f func()) {
+// changeState calls f with the lock held. f modifies the state.
+func (s *printer) changeState(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
-// take returns the records since the last call.
-func (s *printer) take() []string {
+// takeRecords returns the records since the last call.
+func (s *printer) takeRecords() []string {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,13 +87,13 @@ func (s *printer) Due(l logfiles.Log, maxBytes int64) (bool, error) {
 }
 
 func (s *printer) Rotate(ctx context.Context, l logfiles.Log, p policy.Logs, now time.Time, reopen func(context.Context) error) error {
-	s.note("rotate %s/%s/%d, %d files, at %s", l.Pod.Name, l.Container, l.Attempt, p.MaxFiles, now.Sub(s.began))
+	s.addRecord("rotate %s/%s/%d, %d files, at %s", l.Pod.Name, l.Container, l.Attempt, p.MaxFiles, now.Sub(s.began))
 	err := reopen(ctx)
 	return errors.Join(err, executor.Over(nil).Sleep(context.WithoutCancel(ctx), s.takes[l.Pod.Name]))
 }
 
 func (s *printer) ReopenContainerLog(ctx context.Context, id string) error {
-	s.note("reopen %s", id)
+	s.addRecord("reopen %s", id)
 	s.mu.Lock()
 	hangs := s.hangs
 	s.mu.Unlock()
@@ -101,12 +101,12 @@ func (s *printer) ReopenContainerLog(ctx context.Context, id string) error {
 		return nil
 	}
 	<-ctx.Done()
-	s.note("gave up %s", id)
+	s.addRecord("gave up %s", id)
 	return ctx.Err()
 }
 
-// runs adds a pod with a container in each state.
-func (s *printer) runs(names ...string) {
+// addPods adds a pod with a container in each state.
+func (s *printer) addPods(names ...string) {
 	for _, name := range names {
 		p := &runtime.PodStatus{UID: types.UID("u" + name), Name: name, Namespace: "ns"}
 		for state := runtime.StateUnknown; state <= runtime.StateExited; state++ {
@@ -122,8 +122,8 @@ func newPrinter() *printer {
 	return &printer{began: time.Now(), due: map[string]error{}, takes: map[string]time.Duration{}}
 }
 
-// run runs a rotator until the bubble's test has ended.
-func (s *printer) run(t *testing.T, change ...func(*gc.LogsConfig)) (logs *gc.Logs, end func()) {
+// runRotator runs a rotator until the bubble's test has ended.
+func (s *printer) runRotator(t *testing.T, change ...func(*gc.LogsConfig)) (logs *gc.Logs, end func()) {
 	config := gc.LogsConfig{
 		Store: s, Runtime: s, Seen: s, Policy: policy.Logs{MaxBytes: 7}, Log: slog.New(slog.NewTextHandler(&s.text, nil)),
 	}
@@ -148,22 +148,22 @@ func TestLogs_F95(t *testing.T) {
 		s := newPrinter()
 		s.due["web"], s.due["none"] = nil, nil
 		s.pods = []*runtime.PodStatus{{UID: "unseen"}}
-		logs, end := s.run(t)
+		logs, end := s.runRotator(t)
 		time.Sleep(95 * time.Second)
-		s.change(func() { s.runs("web", "db") })
+		s.changeState(func() { s.addPods("web", "db") })
 		time.Sleep(95 * time.Second)
-		assert.Empty(t, s.take(), "no snapshot shows a running container")
+		assert.Empty(t, s.takeRecords(), "no snapshot shows a running container")
 		logs.Changed()
 		time.Sleep(15 * time.Second)
 		assert.Equal(t, []string{
 			"3m10s rotate web/c/2, 5 files, at 3m10s", "3m10s reopen web-running",
 			"3m20s rotate web/c/2, 5 files, at 3m20s", "3m20s reopen web-running",
-		}, s.take())
-		s.change(func() { s.pods = nil })
+		}, s.takeRecords())
+		s.changeState(func() { s.pods = nil })
 		time.Sleep(time.Minute)
-		s.change(func() { s.runs("web") })
+		s.changeState(func() { s.addPods("web") })
 		time.Sleep(time.Minute)
-		assert.Empty(t, s.take())
+		assert.Empty(t, s.takeRecords())
 		end()
 		assert.Empty(t, s.text.String())
 	})
@@ -174,22 +174,22 @@ func TestLogs_F95(t *testing.T) {
 func TestLogs_F95_ALargeOneHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()
-		s.runs("a", "b", "c")
+		s.addPods("a", "b", "c")
 		s.due["a"], s.due["b"], s.due["c"] = nil, nil, nil
 		s.takes["a"], s.takes["b"] = 25*time.Second, time.Second
-		_, end := s.run(t)
+		_, end := s.runRotator(t)
 		time.Sleep(12 * time.Second)
-		notes := strings.Join(s.take(), "\n")
+		notes := strings.Join(s.takeRecords(), "\n")
 		assert.Equal(t, 1, strings.Count(notes, "rotate a/"), notes)
 		assert.Equal(t, 2, strings.Count(notes, "rotate b/"), notes)
 		assert.NotContains(t, notes, "rotate c/")
-		s.change(func() { delete(s.due, "b") })
+		s.changeState(func() { delete(s.due, "b") })
 		time.Sleep(10 * time.Second)
-		notes = strings.Join(s.take(), "\n")
+		notes = strings.Join(s.takeRecords(), "\n")
 		assert.Equal(t, 1, strings.Count(notes, "rotate c/"), notes)
 		assert.NotContains(t, notes, "rotate a/")
 		time.Sleep(10 * time.Second)
-		assert.Contains(t, strings.Join(s.take(), "\n"), "rotate a/")
+		assert.Contains(t, strings.Join(s.takeRecords(), "\n"), "rotate a/")
 		end()
 	})
 }
@@ -198,15 +198,15 @@ func TestLogs_F95_ALargeOneHoldsUpNoOther(t *testing.T) {
 func TestLogs_F95_Failures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()
-		s.runs("web")
+		s.addPods("web")
 		s.due["web"] = errors.New("a link")
-		_, end := s.run(t)
+		_, end := s.runRotator(t)
 		time.Sleep(35 * time.Second)
-		assert.Empty(t, s.take())
+		assert.Empty(t, s.takeRecords())
 		assert.Equal(t, 1, strings.Count(s.text.String(), `err="a link"`))
-		s.change(func() { s.due["web"], s.hangs = nil, true })
+		s.changeState(func() { s.due["web"], s.hangs = nil, true })
 		time.Sleep(5 * time.Minute)
-		notes := strings.Join(s.take(), "\n")
+		notes := strings.Join(s.takeRecords(), "\n")
 		assert.Contains(t, notes, "40s reopen web-running\n2m40s gave up web-running", "a runtime that hangs is given up")
 		assert.Equal(t, 1, strings.Count(s.text.String(), "deadline exceeded"))
 		end()
@@ -218,9 +218,9 @@ func TestLogs_F95_Failures(t *testing.T) {
 func TestLogs_End(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()
-		s.runs("web")
+		s.addPods("web")
 		s.due["web"], s.takes["web"] = nil, time.Minute
-		_, end := s.run(t)
+		_, end := s.runRotator(t)
 		time.Sleep(time.Second)
 		end()
 		assert.Equal(t, time.Minute, time.Since(s.began))

@@ -54,8 +54,8 @@ func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
 	}
 	config := gc.PodsConfig{
 		Runtime: spy{b.faults.Wrap(b.machine.WithClock(own), own), b}, Clock: own,
-		Removable: b.removable, Removed: func(uid types.UID) { b.note("removed %s", uid) },
-		Log: b.log(),
+		Removable: b.isRemovable, Removed: func(uid types.UID) { b.addLine("removed %s", uid) },
+		Log: b.newLogger(),
 	}
 	for _, c := range change {
 		c(&config)
@@ -66,8 +66,8 @@ func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
 	return b
 }
 
-// log records log messages without their time.
-func (b *bench) log() *slog.Logger {
+// newLogger returns a logger that records messages without their time.
+func (b *bench) newLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -76,8 +76,8 @@ func (b *bench) log() *slog.Logger {
 	}}))
 }
 
-// removable reports whether a pod is not desired and has no worker.
-func (b *bench) removable(uid types.UID) bool {
+// isRemovable reports whether a pod is not desired and has no worker.
+func (b *bench) isRemovable(uid types.UID) bool {
 	b.mu.Lock()
 	asked := b.mu.asked
 	b.mu.Unlock()
@@ -89,13 +89,13 @@ func (b *bench) removable(uid types.UID) bool {
 	return !b.mu.keep[uid]
 }
 
-func (b *bench) keep(uid types.UID, keep bool) {
+func (b *bench) keepPod(uid types.UID, keep bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.keep[uid] = keep
 }
 
-func (b *bench) note(format string, args ...any) {
+func (b *bench) addLine(format string, args ...any) {
 	at := b.executor.Now().Sub(b.begun).Seconds()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,11 +104,11 @@ func (b *bench) note(format string, args ...any) {
 
 // Write implements io.Writer for the log. It records warnings only.
 func (b *bench) Write(line []byte) (int, error) {
-	b.note("%s", line[:len(line)-1])
+	b.addLine("%s", line[:len(line)-1])
 	return len(line), nil
 }
 
-func (b *bench) transcript() []string {
+func (b *bench) takeLines() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lines := b.mu.lines
@@ -116,15 +116,15 @@ func (b *bench) transcript() []string {
 	return lines
 }
 
-// dead creates a pod with stopped sandboxes, each with a container.
-func (b *bench) dead(t *testing.T, uid types.UID, attempts int) {
+// createStopped creates a pod with stopped sandboxes, each with a container.
+func (b *bench) createStopped(t *testing.T, uid types.UID, attempts int) {
 	t.Helper()
 	for n := range attempts {
-		b.stop(t, b.alive(t, uid, n))
+		b.stopSandbox(t, b.createRunning(t, uid, n))
 	}
 }
 
-func (b *bench) alive(t *testing.T, uid types.UID, attempt int) (sandbox string) {
+func (b *bench) createRunning(t *testing.T, uid types.UID, attempt int) (sandbox string) {
 	t.Helper()
 	ctx := context.Background()
 	pod := runtime.PodRef{UID: uid, Name: string(uid), Namespace: "ns"}
@@ -138,13 +138,13 @@ func (b *bench) alive(t *testing.T, uid types.UID, attempt int) (sandbox string)
 	return sandbox
 }
 
-func (b *bench) stop(t *testing.T, sandbox string) {
+func (b *bench) stopSandbox(t *testing.T, sandbox string) {
 	t.Helper()
 	require.NoError(t, b.machine.StopSandbox(context.Background(), runtime.StopSandboxRequest{SandboxID: sandbox}))
 }
 
-// left returns how many sandboxes each pod has.
-func (b *bench) left() string {
+// describeSandboxes returns the number of sandboxes of each pod as text.
+func (b *bench) describeSandboxes() string {
 	var left []string
 	for _, p := range b.machine.Snapshot() {
 		left = append(left, fmt.Sprintf("%s:%d", p.UID, len(p.Sandboxes)))
@@ -168,7 +168,7 @@ func (s spy) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest
 			}
 		}
 	}
-	s.note("remove %s", name)
+	s.addLine("remove %s", name)
 	return s.Runtime.RemoveSandbox(ctx, req)
 }
 
@@ -200,11 +200,11 @@ func newSimulation(t *testing.T, change ...func(*gc.PodsConfig)) *simulation {
 	return b
 }
 
-func (b *simulation) at(seconds float64) {
+func (b *simulation) runUntilSecond(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-func (b *simulation) rule(t *testing.T, r faulty.Rule) (remove func()) {
+func (b *simulation) addFault(t *testing.T, r faulty.Rule) (remove func()) {
 	t.Helper()
 	remove, err := b.faults.Add(r)
 	require.NoError(t, err)
@@ -215,15 +215,15 @@ func (b *simulation) rule(t *testing.T, r faulty.Rule) (remove func()) {
 // once.
 func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 3)
-	b.dead(t, "b", 1)
-	b.dead(t, "kept", 1)
-	b.keep("kept", true)
+	b.createStopped(t, "a", 3)
+	b.createStopped(t, "b", 1)
+	b.createStopped(t, "kept", 1)
+	b.keepPod("kept", true)
 	b.pods.Discard([]types.UID{"a", "kept", "a", "unknown"})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(100)
-	assert.ElementsMatch(t, []string{"0 remove a/0", "0 remove a/1", "0 remove a/2", "0 removed a", "0 removed unknown"}, b.transcript())
-	assert.Equal(t, "[b:1 kept:1]", b.left())
+	b.runUntilSecond(100)
+	assert.ElementsMatch(t, []string{"0 remove a/0", "0 remove a/1", "0 remove a/2", "0 removed a", "0 removed unknown"}, b.takeLines())
+	assert.Equal(t, "[b:1 kept:1]", b.describeSandboxes())
 	_, armed := b.NextTimer()
 	assert.False(t, armed, "and then nothing")
 }
@@ -233,67 +233,67 @@ func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 // its place. The failure is logged once, and again when the reason changes.
 func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 2)
-	heal := b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail})
+	b.createStopped(t, "a", 2)
+	heal := b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(5)
+	b.runUntilSecond(5)
 	b.pods.Discard([]types.UID{"a"})
-	b.at(160)
+	b.runUntilSecond(160)
 	warning := `level=WARN msg="records of a removed pod could not be removed; retrying" uid=a after=%s err="gc: %s"`
 	removing := "remove sandbox " + b.machine.Snapshot()[0].Sandboxes[1].ID + ": faulty: injected: RemoveSandbox"
 	assert.Equal(t, []string{
 		"0 remove a/0", "0 " + fmt.Sprintf(warning, "10s", removing),
 		"10 remove a/0", "30 remove a/0", "70 remove a/0", "150 remove a/0",
-	}, b.transcript())
+	}, b.takeLines())
 	heal()
-	looking := b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Fail})
-	b.at(1300)
-	assert.Equal(t, []string{"310 " + fmt.Sprintf(warning, "5m0s", "pod status: faulty: injected: PodStatus")}, b.transcript(), "160 s, then 300 s each")
+	looking := b.addFault(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Fail})
+	b.runUntilSecond(1300)
+	assert.Equal(t, []string{"310 " + fmt.Sprintf(warning, "5m0s", "pod status: faulty: injected: PodStatus")}, b.takeLines(), "160 s, then 300 s each")
 	looking()
-	b.at(1600)
-	assert.Equal(t, []string{"1510 remove a/0", "1510 remove a/1", "1510 removed a"}, b.transcript())
+	b.runUntilSecond(1600)
+	assert.Equal(t, []string{"1510 remove a/0", "1510 remove a/1", "1510 removed a"}, b.takeLines())
 
 	// What failed before is forgotten with the pod.
-	b.dead(t, "a", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
+	b.createStopped(t, "a", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1611)
-	assert.Contains(t, b.transcript(), "1610 removed a", "10 s again")
+	b.runUntilSecond(1611)
+	assert.Contains(t, b.takeLines(), "1610 removed a", "10 s again")
 }
 
 // The UID is desired again between two removals: the remaining records stay.
 func TestPods_KeptFromTheMomentItIsWanted(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 3)
+	b.createStopped(t, "a", 3)
 	asked := 0
 	b.mu.asked = func(types.UID) {
 		if asked++; asked == 2 {
-			b.keep("a", true)
+			b.keepPod("a", true)
 		}
 	}
 	b.pods.Discard([]types.UID{"a"})
-	b.at(100)
-	assert.Equal(t, []string{"0 remove a/0"}, b.transcript(), "and it is not said to be removed")
-	assert.Equal(t, "[a:2]", b.left())
+	b.runUntilSecond(100)
+	assert.Equal(t, []string{"0 remove a/0"}, b.takeLines(), "and it is not said to be removed")
+	assert.Equal(t, "[a:2]", b.describeSandboxes())
 
-	b.keep("a", false)
+	b.keepPod("a", false)
 	b.pods.Discard([]types.UID{"a"})
-	b.at(200)
-	assert.Equal(t, []string{"100 remove a/1", "100 remove a/2", "100 removed a"}, b.transcript(), "it can be handed over again")
+	b.runUntilSecond(200)
+	assert.Equal(t, []string{"100 remove a/1", "100 remove a/2", "100 removed a"}, b.takeLines(), "it can be handed over again")
 }
 
 // A pod that is desired again during its backoff is kept.
 func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
+	b.createStopped(t, "a", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1)
-	b.transcript()
-	b.keep("a", true)
-	b.at(100)
-	assert.Empty(t, b.transcript())
-	assert.Equal(t, "[a:1]", b.left())
+	b.runUntilSecond(1)
+	b.takeLines()
+	b.keepPod("a", true)
+	b.runUntilSecond(100)
+	assert.Empty(t, b.takeLines())
+	assert.Equal(t, "[a:1]", b.describeSandboxes())
 	_, armed := b.NextTimer()
 	assert.False(t, armed)
 }
@@ -301,29 +301,29 @@ func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 // The caller of Discard had an old snapshot: a pod that runs is not removed.
 func TestPods_APodThatRunsIsKept(t *testing.T) {
 	b := newSimulation(t)
-	sandbox := b.alive(t, "a", 0)
+	sandbox := b.createRunning(t, "a", 0)
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1)
-	assert.Empty(t, b.transcript())
-	b.stop(t, sandbox)
-	b.at(2)
+	b.runUntilSecond(1)
+	assert.Empty(t, b.takeLines())
+	b.stopSandbox(t, sandbox)
+	b.runUntilSecond(2)
 	b.pods.Discard([]types.UID{"a"})
-	b.at(3)
-	assert.Equal(t, []string{"2 remove a/0", "2 removed a"}, b.transcript())
+	b.runUntilSecond(3)
+	assert.Equal(t, []string{"2 remove a/0", "2 removed a"}, b.takeLines())
 }
 
 // The runtime shows a pod as running when it is passed to Discard, and no event follows. The pod is
 // inspected again while it is not desired.
 func TestPods_APodThatIsLateToEnd(t *testing.T) {
 	b := newSimulation(t)
-	sandbox := b.alive(t, "a", 0)
-	b.alive(t, "b", 0)
+	sandbox := b.createRunning(t, "a", 0)
+	b.createRunning(t, "b", 0)
 	b.pods.Discard([]types.UID{"a", "b"})
-	b.at(1)
-	b.stop(t, sandbox)
-	b.keep("b", true)
-	b.at(100)
-	assert.Equal(t, []string{"10 remove a/0", "10 removed a"}, b.transcript())
+	b.runUntilSecond(1)
+	b.stopSandbox(t, sandbox)
+	b.keepPod("b", true)
+	b.runUntilSecond(100)
+	assert.Equal(t, []string{"10 remove a/0", "10 removed a"}, b.takeLines())
 	_, armed := b.NextTimer()
 	assert.False(t, armed)
 }
@@ -331,28 +331,28 @@ func TestPods_APodThatIsLateToEnd(t *testing.T) {
 // After a lost reply the next attempt finds nothing to remove.
 func TestPods_LostReply(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.FailDone, Times: 1})
+	b.createStopped(t, "a", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.FailDone, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(20)
-	assert.Contains(t, b.transcript(), "10 removed a")
-	assert.Equal(t, "[]", b.left())
+	b.runUntilSecond(20)
+	assert.Contains(t, b.takeLines(), "10 removed a")
+	assert.Equal(t, "[]", b.describeSandboxes())
 }
 
 // I39: a pod whose removal hangs does not delay pods that are due at the same time, and later pods
 // for one timeout at most.
 func TestPods_I39_AHungRemoval(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 1)
-	b.dead(t, "b", 1)
-	b.dead(t, "c", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, UID: "a", Do: faulty.Hang, Times: 1})
+	b.createStopped(t, "a", 1)
+	b.createStopped(t, "b", 1)
+	b.createStopped(t, "c", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, UID: "a", Do: faulty.Hang, Times: 1})
 	b.pods.Discard([]types.UID{"a", "b"})
-	b.at(1)
+	b.runUntilSecond(1)
 	b.pods.Discard([]types.UID{"c"})
-	b.at(200)
+	b.runUntilSecond(200)
 	var removed []string
-	for _, line := range b.transcript() {
+	for _, line := range b.takeLines() {
 		var at float64
 		var uid string
 		if n, _ := fmt.Sscanf(line, "%g removed %s", &at, &uid); n == 2 {
@@ -367,12 +367,12 @@ func TestPods_MaxRemovals(t *testing.T) {
 	b := newSimulation(t, func(c *gc.PodsConfig) { c.MaxRemovals = 2 })
 	uids := []types.UID{"a", "b", "c", "d", "e"}
 	for _, uid := range uids {
-		b.dead(t, uid, 1)
+		b.createStopped(t, uid, 1)
 	}
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second})
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second})
 	b.pods.Discard(uids)
 	for i, left := range []int{5, 3, 1, 0} {
-		b.at(float64(i) + 0.5)
+		b.runUntilSecond(float64(i) + 0.5)
 		assert.Len(t, b.machine.Snapshot(), left, "after %d.5 s", i)
 	}
 }
@@ -381,53 +381,53 @@ func TestPods_MaxRemovals(t *testing.T) {
 // an older state.
 func TestPods_HandedOverDuringItsRemoval(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second, Times: 1})
+	b.createStopped(t, "a", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Second, Times: 1})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(0.5)
-	b.stop(t, b.alive(t, "a", 1))
+	b.runUntilSecond(0.5)
+	b.stopSandbox(t, b.createRunning(t, "a", 1))
 	b.pods.Discard([]types.UID{"a"})
-	b.at(5)
-	assert.Equal(t, "[]", b.left())
+	b.runUntilSecond(5)
+	assert.Equal(t, "[]", b.describeSandboxes())
 }
 
 // The end of Run does not cancel a removal that was sent. No other removal starts.
 func TestPods_RemovalOutlivesItsContext(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 2)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: 10 * time.Second})
+	b.createStopped(t, "a", 2)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: 10 * time.Second})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1)
+	b.runUntilSecond(1)
 	b.end()
-	b.at(5)
+	b.runUntilSecond(5)
 	assert.False(t, b.ran, "Run waits for it")
-	b.at(20)
+	b.runUntilSecond(20)
 	assert.True(t, b.ran)
-	assert.Equal(t, []string{"0 remove a/0"}, b.transcript())
-	assert.Equal(t, "[a:1]", b.left())
+	assert.Equal(t, []string{"0 remove a/0"}, b.takeLines())
+	assert.Equal(t, "[a:1]", b.describeSandboxes())
 }
 
 // The end of Run cancels a status call.
 func TestPods_ALookEndsWithItsContext(t *testing.T) {
 	b := newSimulation(t)
-	b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Hang})
+	b.addFault(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Hang})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1)
+	b.runUntilSecond(1)
 	b.end()
 	b.RunUntilIdle()
 	assert.True(t, b.ran)
-	assert.Empty(t, b.transcript(), "no warning is logged")
+	assert.Empty(t, b.takeLines(), "no warning is logged")
 }
 
 func TestPods_CrashUnwinds(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Minute})
+	b.createStopped(t, "a", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Latency: time.Minute})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1)
+	b.runUntilSecond(1)
 	b.process.Crash()
 	assert.True(t, b.ran)
-	assert.Equal(t, "[a:1]", b.left())
+	assert.Equal(t, "[a:1]", b.describeSandboxes())
 }
 
 // The same with goroutines and concurrent calls of Discard.
@@ -437,7 +437,7 @@ func TestPods_Goroutines(t *testing.T) {
 		var uids []types.UID
 		for i := range 20 {
 			uids = append(uids, types.UID(fmt.Sprint("pod-", i)))
-			b.dead(t, uids[i], 2)
+			b.createStopped(t, uids[i], 2)
 		}
 		_, err := b.faults.Add(faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Fail, Times: 7})
 		require.NoError(t, err)
@@ -448,7 +448,7 @@ func TestPods_Goroutines(t *testing.T) {
 			running.Go(func() { b.pods.Discard(uids) })
 		}
 		time.Sleep(time.Hour)
-		assert.Equal(t, "[]", b.left())
+		assert.Equal(t, "[]", b.describeSandboxes())
 		cancel()
 		running.Wait()
 	})
@@ -465,11 +465,11 @@ func TestNewPods_NamesEveryFault(t *testing.T) {
 // removed.
 func TestPods_F58_RemovalThatLies(t *testing.T) {
 	b := newSimulation(t)
-	b.dead(t, "a", 1)
-	b.rule(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Lie, Times: 2})
+	b.createStopped(t, "a", 1)
+	b.addFault(t, faulty.Rule{Verb: faulty.RemoveSandbox, Do: faulty.Lie, Times: 2})
 	b.pods.Discard([]types.UID{"a"})
-	b.at(1)
-	assert.NotEqual(t, "[]", b.left())
-	b.at(60)
-	assert.Equal(t, "[]", b.left())
+	b.runUntilSecond(1)
+	assert.NotEqual(t, "[]", b.describeSandboxes())
+	b.runUntilSecond(60)
+	assert.Equal(t, "[]", b.describeSandboxes())
 }
