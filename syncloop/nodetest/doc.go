@@ -37,7 +37,7 @@
 // pod.
 //
 // The transcript has a call at the time at which it returns. A call that a crash cuts off has the time of
-// the crash and an error.
+// the crash and an error. A crashed node reports no event, no status and no timeline record.
 //
 // A wrapper of Config.Wrap has the method Features and returns the features of the inner runtime, or
 // changed ones. Without this method a pod with an exec probe is rejected. Each started node gets a new

@@ -90,7 +90,6 @@ func ExampleSimulation_deletion() {
 	//        10s  | 1/1 Terminating restarts=0
 	//        15s  StopContainer c0 grace=30s: executor: the process has crashed
 	//        15s  StopSandbox: executor: the process has crashed
-	//        15s  event FailedKillPod: error killing pod: the process has crashed; the process has crashed
 	//        20s  event Killing: Stopping container c0: the pod ends
 	//        40s  StopContainer c0 grace=30s
 	//        40s  StopSandbox

@@ -76,7 +76,9 @@ func (b *Simulation) Start() {
 		b.t.Fatal("nodetest: a node runs already")
 	}
 	p := b.scheduler.NewProcess()
-	n, err := node.New(b.config.nodeConfig(p.Clock(), b.runtimeForNode(p), b.trace))
+	config := b.config.nodeConfig(p.Clock(), b.runtimeForNode(p), b.trace)
+	discardReportsAfterCrash(&config, p.Crashed)
+	n, err := node.New(config)
 	if err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
