@@ -61,7 +61,8 @@ type Containers interface {
 	// then kills the container. It returns when the container does not run any longer. It returns
 	// nil at once for a container that does not run. A second call with a shorter grace period,
 	// while the first waits, takes effect at once. A second call with a longer one changes nothing.
-	// A grace period of zero sends no stop signal. An unknown container is ErrNotFound.
+	// A grace period of zero sends no stop signal. An unknown container is ErrNotFound. If ctx ends
+	// during the grace period, a runtime may not kill the container, so the caller calls again.
 	StopContainer(ctx context.Context, req StopContainerRequest) error
 	// RemoveContainer removes the record of a container that does not run, and returns
 	// ErrWrongState if it runs. With NeverRan it also returns ErrWrongState if the container has

@@ -44,10 +44,18 @@ type container struct {
 type containerExtras struct {
 	// waiters are signalled after each state change.
 	waiters        []executor.Event
+	stops          []time.Time    // when the calls of StopContainer that wait kill the container
 	lines          []Line         // of its log; nil: not computed yet
 	attachLogBytes int            // bytes in lines that an interactive command printed
 	files          *files.Tree    // nil: no process has run in it
 	session        *attachSession // nil: no client with stdin is attached
+}
+
+// freeUnusedExtras deletes the container's extras if they are unused.
+func (c *container) freeUnusedExtras() {
+	if e := c.extras; e != nil && len(e.waiters) == 0 && len(e.stops) == 0 && e.lines == nil && e.attachLogBytes == 0 && e.files == nil && e.session == nil {
+		c.extras = nil
+	}
 }
 
 // ensureExtras returns the container's extras (its log, files, waiters and attach session), and creates them if
@@ -161,6 +169,19 @@ func (c *container) exitOnTerm(now time.Time, grace time.Duration) {
 		c.scheduleExitOfRun(now)
 	default:
 		c.scheduleExitIfEarlier(now, exitCodeTerm)
+	}
+}
+
+// rescheduleExit schedules the exit of a running container that ignores TERM again: as its Run, its memory and the
+// waiting stops require.
+func (c *container) rescheduleExit(now time.Time) {
+	c.exit = nil
+	if !c.run.Forever {
+		c.scheduleExitOfRun(c.startAt.Add(c.run.For))
+	}
+	c.scheduleOOMKill(now)
+	for _, kill := range c.ensureExtras().stops {
+		c.scheduleExitIfEarlier(kill, exitCodeKilled)
 	}
 }
 

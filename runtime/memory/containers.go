@@ -22,8 +22,8 @@ func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainer
 	return err
 }
 
-// StopContainer implements runtime.Containers. If ctx ends during the grace period, StopContainer
-// returns, and the container is still killed after the grace period.
+// StopContainer implements runtime.Containers. If ctx ends during the grace period, StopContainer returns, and a
+// container that ignores TERM runs on, as with containerd. Other calls of StopContainer that wait still kill it.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	_, err := instrumentCall(ctx, r, "StopContainer", req, (*Runtime).stopContainer)
 	return err
@@ -249,12 +249,33 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 			m.publishChangeLocked(c.pod, c, now)
 		}
 	}
-	waits := c.isStartingOrRunning(now)
+	waits, killAt := c.isStartingOrRunning(now), now.Add(req.Grace)
+	if waits {
+		c.ensureExtras().stops = append(c.ensureExtras().stops, killAt)
+	}
 	m.unlockAndSignal()
 	if !waits {
 		return nothing{}, nil
 	}
-	return nothing{}, r.waitWhileState(ctx, c, runtime.StateRunning)
+	err = r.waitWhileState(ctx, c, runtime.StateRunning)
+	m.endStop(c, killAt, err != nil)
+	return nothing{}, err
+}
+
+// endStop forgets the kill of a call of StopContainer that waits no longer. If the caller is gone, it also cancels this
+// kill of a container that still runs.
+func (m *machine) endStop(c *container, killAt time.Time, isCallerGone bool) {
+	now := m.lockAndPublish()
+	defer m.unlockAndSignal()
+	used := c.ensureExtras()
+	if i := slices.IndexFunc(used.stops, killAt.Equal); i >= 0 {
+		used.stops = slices.Delete(used.stops, i, i+1)
+	}
+	if isCallerGone && !c.removed && c.state(now) == runtime.StateRunning {
+		c.rescheduleExit(now)
+		m.scheduleChangeAndSignalLocked(c, now)
+	}
+	c.freeUnusedExtras()
 }
 
 // removeContainer removes a container that is created or exited. It returns nil if the container is unknown. It

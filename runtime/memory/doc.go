@@ -68,9 +68,9 @@
 // its own process. A simulated process can crash at any call: before it, or after it, when the
 // effect has happened and the reply is lost.
 //
-//   - A StopContainer or a start delay continues when its caller gives up or crashes. Package runtime
-//     does not promise that: on another runtime the container may run on after its grace period, until
-//     the next StopContainer.
+//   - When the context of a StopContainer ends or its caller crashes, a container that ignores TERM runs
+//     on until the next StopContainer, as with containerd. The grace period then begins again.
+//   - A start delay continues when its caller gives up or crashes.
 //   - A kill during a start delay cancels the start: the container exits with 137 and never ran.
 //   - Images are absent until pulled, and pulls take no time.
 //   - While the runtime is not ready, calls have no effect.

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,17 +121,22 @@ func TestStopContainer_ShorterGraceTakesEffectAtOnce(t *testing.T) {
 	})
 }
 
-func TestStopContainer_GoesOnWithoutItsCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := memory.New(memory.Config{})
-		ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": "ignore-term"})
-		id := startContainer(t, r, ref, sandbox, "deaf", 0)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Second})
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, runtime.StateRunning, containerStatus(t, r, ref, id).State)
-		time.Sleep(4 * time.Second)
-		require.Equal(t, int32(137), containerStatus(t, r, ref, id).ExitCode)
-	})
+// TestStopContainer_CallerIsGone: the container runs on as if no stop was called: to the end of its run, or until its
+// memory exceeds its limit.
+func TestStopContainer_CallerIsGone(t *testing.T) {
+	for script, want := range map[string]string{"run=20s exit=3 ignore-term": "20s Error 3", "run=forever ignore-term memory=1Mi memory@9s=4Mi": "9s OOMKilled 137"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := memory.New(memory.Config{})
+			ref, sandbox := createSandbox(t, r, "a", map[string]string{memory.AnnotationPrefix + "deaf": script})
+			id := startContainer(t, r, ref, sandbox, "deaf", 0)
+			require.NoError(t, r.UpdateContainer(t.Context(), runtime.UpdateContainerRequest{ContainerID: id, Resources: runtime.Resources{MemoryBytes: 2 << 20}}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := r.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Second})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			time.Sleep(time.Minute)
+			s := containerStatus(t, r, ref, id)
+			require.Equal(t, want, fmt.Sprintf("%s %s %d", s.FinishedAt.Sub(s.StartedAt), s.Reason, s.ExitCode))
+		})
+	}
 }

@@ -377,9 +377,7 @@ func (m *machine) removeWaiterAndUnusedExtras(c *container, e executor.Event) {
 	defer m.unlockAndSignal()
 	used := c.ensureExtras()
 	used.waiters = slices.DeleteFunc(slices.Clone(used.waiters), func(w executor.Event) bool { return w == e })
-	if len(used.waiters) == 0 && used.lines == nil && used.attachLogBytes == 0 && used.files == nil && used.session == nil {
-		c.extras = nil
-	}
+	c.freeUnusedExtras()
 }
 
 // waitForEvent waits until e is signalled or the deadline passes; zero is no deadline. It returns an error only

@@ -26,9 +26,9 @@
 // A test can crash a node at any step. Crash discards the node as SIGKILL would: each running call to the
 // runtime is cut off before or after its effect, while the runtime and its containers continue. Start
 // starts another node with the same desired pods. RestartWithStatuses starts one whose desired pods have
-// their last statuses, as beside an API server that has stored the statuses. The in-memory runtime also
-// continues a StopContainer that the crash cut off, and kills the container after the grace period.
-// Package runtime does not promise this of other runtimes.
+// their last statuses, as beside an API server that has stored the statuses. A crash cuts off a
+// StopContainer as with containerd: a container that ignores TERM runs on until the next node stops it, with a
+// new grace period.
 //
 // Apply of a copy with a DeletionTimestamp is a deletion at an API server. The pod stays desired, and the
 // next node continues the deletion, as an example of Simulation shows. Delete makes the pod undesired, as a source

@@ -51,8 +51,8 @@ func ExampleNew() {
 
 // An API server deletes a pod in two steps. First the pod gets a DeletionTimestamp, which is the time of the
 // deletion plus the grace period. When the containers have stopped, the server removes the object. The node
-// continues the first step after a crash. The call that the crash cuts off has a line with an error. The
-// in-memory runtime counts its grace period from the first StopContainer.
+// continues the first step after a crash. The call that the crash cuts off has a line with an error. The next
+// StopContainer begins a new grace period, as with containerd.
 func ExampleSimulation_deletion() {
 	var t testing.B // In a test: its *testing.T.
 	b := nodetest.New(&t, nodetest.Config{})
@@ -91,11 +91,11 @@ func ExampleSimulation_deletion() {
 	//        15s  StopContainer c0 grace=30s: executor: the process has crashed
 	//        15s  StopSandbox: executor: the process has crashed
 	//        20s  event Killing: Stopping container c0: the pod ends
-	//        40s  StopContainer c0 grace=30s
-	//        40s  StopSandbox
-	//        40s  | 0/1 Error restarts=0
-	//      40.1s  RemoveSandbox
-	//      40.1s  | gone
+	//        50s  StopContainer c0 grace=30s
+	//        50s  StopSandbox
+	//        50s  | 0/1 Error restarts=0
+	//      50.1s  RemoveSandbox
+	//      50.1s  | gone
 }
 
 // Delete makes a pod undesired, as a source does that delivers it no longer. An agent that has started since
