@@ -22,10 +22,10 @@ import (
 // changed, although a new one like it is refused.
 func TestRestart_RuleOfANewVersion(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		refused := strings.Replace(strings.Replace(web, `"web"`, `"new"`, 1), `"spec":{`, `"spec":{"hostPID":true,"shareProcessNamespace":true,`, 1)
-		require.Equal(t, http.StatusUnprocessableEntity, b.code("POST", pods, refused))
+		require.Equal(t, http.StatusUnprocessableEntity, b.statusCode("POST", pods, refused))
 		for uid, pod := range b.kept {
 			pod.Spec.HostPID, pod.Spec.ShareProcessNamespace = true, new(true)
 			b.kept[uid] = pod
@@ -33,12 +33,12 @@ func TestRestart_RuleOfANewVersion(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		before := b.machine.Snapshot()
 		require.Len(b, before, 1)
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods+"/web", ""))
 		assert.Len(t, b.machine.Snapshot(), len(before))
-		assert.Equal(t, "200 web Running created:1", b.ask(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b"}}}`))
-		assert.Equal(t, http.StatusUnprocessableEntity, b.code(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b c"}}}`))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b"}}}`))
+		assert.Equal(t, http.StatusUnprocessableEntity, b.statusCode(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b c"}}}`))
 	})
 }
 
@@ -46,20 +46,20 @@ func TestRestart_RuleOfANewVersion(t *testing.T) {
 // defaults can be changed, and nothing restarts.
 func TestRestart_DefaultOfANewVersion(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		for uid, pod := range b.kept {
 			pod.Spec.Containers[0].TerminationMessagePath = ""
 			pod.Spec.Containers[0].SecurityContext = &v1.SecurityContext{} // Its procMount has a default.
 			b.kept[uid] = pod
 		}
 		time.Sleep(5 * time.Second)
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		time.Sleep(5 * time.Second)
 		before := b.machine.Snapshot()
 		require.Len(b, before, 1)
-		assert.Equal(t, "200 web Running created:1", b.ask(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b"}}}`))
-		assert.Equal(t, http.StatusUnprocessableEntity, b.code(http.MethodPatch, pods+"/web", `{"spec":{"hostNetwork":true}}`))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer(http.MethodPatch, pods+"/web", `{"metadata":{"labels":{"a":"b"}}}`))
+		assert.Equal(t, http.StatusUnprocessableEntity, b.statusCode(http.MethodPatch, pods+"/web", `{"spec":{"hostNetwork":true}}`))
 		time.Sleep(5 * time.Second)
 		assert.Equal(t, before, b.machine.Snapshot())
 		assert.Len(t, b.kept, 1)
@@ -70,8 +70,8 @@ func TestRestart_DefaultOfANewVersion(t *testing.T) {
 	})
 }
 
-// code is the status code of an answer.
-func (b *box) code(method, path, body string) int {
+// statusCode returns the status code of a response.
+func (b *box) statusCode(method, path, body string) int {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, "http://n1"+path, strings.NewReader(body))
 	require.NoError(b, err)
@@ -87,16 +87,16 @@ func (b *box) code(method, path, body string) int {
 // TestWrite_AppArmorAnnotation: the container gets the profile of an annotation, as an
 // API server does it: a later change of the annotation does not free the container.
 func TestWrite_AppArmorAnnotation(t *testing.T) {
-	h := serve(t)
+	h := newHarness(t)
 	h.config.Writer, h.config.Saved = &writer{}, keeping{}
-	h.start().ready()
+	h.startServer().waitForPods()
 	annotated := strings.Replace(web, `"annotations":{`, `"annotations":{"container.apparmor.security.beta.kubernetes.io/c":"localhost/strict",`, 1)
-	pod := h.created(annotated)
+	pod := h.createPod(annotated)
 	profile := pod.Spec.Containers[0].SecurityContext.AppArmorProfile
 	require.NotNil(t, profile)
 	assert.Equal(t, "Localhost strict", string(profile.Type)+" "+*profile.LocalhostProfile)
 	for _, bad := range []string{strings.Replace(annotated, "localhost/strict", "strict", 1), strings.Replace(annotated, "kubernetes.io/c", "kubernetes.io/none", 1)} {
-		code, answer := h.do("POST", pods, strings.Replace(bad, `"name":"web"`, `"name":"bad"`, 1), nil)
+		code, answer := h.sendRequest("POST", pods, strings.Replace(bad, `"name":"web"`, `"name":"bad"`, 1), nil)
 		assert.Equal(t, http.StatusUnprocessableEntity, code)
 		assert.Contains(t, answer, "metadata.annotations[container.apparmor.security.beta.kubernetes.io/")
 	}
@@ -105,14 +105,14 @@ func TestWrite_AppArmorAnnotation(t *testing.T) {
 // TestWrite_AppArmorAnnotation_Immutable: no change of a pod adds, changes or removes an annotation that
 // confines it, as the next start of its container would follow it. Others can be changed beside it.
 func TestWrite_AppArmorAnnotation_Immutable(t *testing.T) {
-	h := serve(t)
+	h := newHarness(t)
 	h.config.Writer, h.config.Saved = &writer{}, keeping{}
-	h.start().ready()
-	h.created(web)
+	h.startServer().waitForPods()
+	h.createPod(web)
 	const prefix = "container.apparmor.security.beta.kubernetes.io/"
-	h.created(strings.NewReplacer(`"name":"web"`, `"name":"confined"`, `"annotations":{`, `"annotations":{"`+prefix+`c":"localhost/strict",`).Replace(web))
+	h.createPod(strings.NewReplacer(`"name":"web"`, `"name":"confined"`, `"annotations":{`, `"annotations":{"`+prefix+`c":"localhost/strict",`).Replace(web))
 	patch := func(name, key, value string) string {
-		return h.message("PATCH", pods+"/"+name, `{"metadata":{"annotations":{"`+key+`":`+value+`}}}`, "merge-patch+json")
+		return h.describeStatus("PATCH", pods+"/"+name, `{"metadata":{"annotations":{"`+key+`":`+value+`}}}`, "merge-patch+json")
 	}
 	for _, c := range []struct{ name, key, value string }{
 		{"web", prefix + "c", `"unconfined"`}, {"web", prefix + "c", `"localhost/strict"`}, {"web", prefix + "c", `""`},
@@ -138,15 +138,15 @@ func TestWrite_CreatedPodHasAllDefaults(t *testing.T) {
 		"none":    `{"metadata":{"generateName":"p"},"spec":{"containers":[{"name":"c","image":"x:1"}]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := serve(t)
+			h := newHarness(t)
 			h.config.Writer, h.config.Saved = &writer{}, keeping{}
-			h.start().ready()
-			pod := h.created(strings.Replace(body, "{", `{"apiVersion":"v1","kind":"Pod",`, 1))
+			h.startServer().waitForPods()
+			pod := h.createPod(strings.Replace(body, "{", `{"apiVersion":"v1","kind":"Pod",`, 1))
 			complete := pod.DeepCopy()
 			validation.Default(complete)
 			assert.Equal(t, complete.Spec, pod.Spec)
-			assert.Equal(t, "200 ", h.message("PATCH", pods+"/"+pod.Name, `{"metadata":{"labels":{"a":"b"}}}`, "merge-patch+json"))
-			assert.Equal(t, "200 ", h.message("PATCH", pods+"/"+pod.Name, `{"spec":{"containers":[{"name":"c","image":"x:2"}]}}`, "strategic-merge-patch+json"))
+			assert.Equal(t, "200 ", h.describeStatus("PATCH", pods+"/"+pod.Name, `{"metadata":{"labels":{"a":"b"}}}`, "merge-patch+json"))
+			assert.Equal(t, "200 ", h.describeStatus("PATCH", pods+"/"+pod.Name, `{"spec":{"containers":[{"name":"c","image":"x:2"}]}}`, "strategic-merge-patch+json"))
 		})
 	}
 }
@@ -154,9 +154,9 @@ func TestWrite_CreatedPodHasAllDefaults(t *testing.T) {
 // TestWrite_FieldOfANewerKubernetes (LA-6): no form of a body, and no patch, brings a pod that has a field which the
 // types here lack: it would run without a restriction. A lenient client gets the error, too.
 func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
-	h := serve(t)
+	h := newHarness(t)
 	h.config.Writer, h.config.Saved = &writer{}, keeping{}
-	h.start().ready()
+	h.startServer().waitForPods()
 	const (
 		field = `spec.containers[0].volumeMounts[0].bindMountOptions: a field of Kubernetes 1.37 that this version does not have, so the pod is refused`
 		body  = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"x:1","volumeMounts":[{"name":"v","mountPath":"/v","bindMountOptions":["noexec"]}]}]}}`
@@ -165,15 +165,15 @@ func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 	require.NoError(t, err)
 	want := `400 Pod in version "v1" cannot be handled as a Pod: ` + field
 	for _, query := range []string{"", "?fieldValidation=Ignore", "?fieldValidation=Strict", "?dryRun=All"} {
-		assert.Equal(t, want, h.message("POST", pods+query, body, "json"))
-		assert.Equal(t, want, h.message("POST", pods+query, string(asYAML), "yaml"))
+		assert.Equal(t, want, h.describeStatus("POST", pods+query, body, "json"))
+		assert.Equal(t, want, h.describeStatus("POST", pods+query, string(asYAML), "yaml"))
 	}
 
 	twice := strings.TrimSuffix(body, "}") + `,"spec":{"hostname":"h"}}` // A lenient decoder merges both.
-	assert.Equal(t, want, h.message("POST", pods, twice, "json"))
+	assert.Equal(t, want, h.describeStatus("POST", pods, twice, "json"))
 
-	h.created(simple)
-	patched := h.message("PATCH", pods+"/a", `{"spec":{"evictionResponders":[{"name":"r"}]}}`, "merge-patch+json")
+	h.createPod(simple)
+	patched := h.describeStatus("PATCH", pods+"/a", `{"spec":{"evictionResponders":[{"name":"r"}]}}`, "merge-patch+json")
 	assert.Equal(t, `400 Pod in version "v1" cannot be handled as a Pod: spec.evictionResponders: a field of Kubernetes 1.37 that this version does not have, so the pod is refused`, patched)
 
 	var pod v1.Pod
@@ -186,8 +186,8 @@ func TestWrite_FieldOfANewerKubernetes(t *testing.T) {
 	spec := append([]byte{2<<3 | 2, byte(len(responder))}, responder...)
 	raw, err := (&k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: append(text, spec...)}).Marshal()
 	require.NoError(t, err)
-	assert.Equal(t, patched, h.message("POST", pods, "k8s\x00"+string(raw), "vnd.kubernetes.protobuf"))
-	assert.Equal(t, patched, h.message("POST", pods, afterGroup(t, "k8s\x00"+string(raw)), "vnd.kubernetes.protobuf"), "decoders skip a group, and nothing after it")
-	code, _ := h.do("GET", pods+"/new", "", nil)
+	assert.Equal(t, patched, h.describeStatus("POST", pods, "k8s\x00"+string(raw), "vnd.kubernetes.protobuf"))
+	assert.Equal(t, patched, h.describeStatus("POST", pods, afterGroup(t, "k8s\x00"+string(raw)), "vnd.kubernetes.protobuf"), "decoders skip a group, and nothing after it")
+	code, _ := h.sendRequest("GET", pods+"/new", "", nil)
 	assert.Equal(t, http.StatusNotFound, code)
 }

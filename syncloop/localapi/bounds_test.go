@@ -46,9 +46,9 @@ func afterGroup(t *testing.T, body string) string {
 // TestBounds (LA-6): a small body that would become much in memory, or take long, is refused before
 // it is decoded, in every form.
 func TestBounds(t *testing.T) {
-	h, _ := writable(t, t.TempDir())
-	h.start().ready()
-	h.created(simple)
+	h, _ := newWritableAPI(t, t.TempDir())
+	h.startServer().waitForPods()
+	h.createPod(simple)
 	many := &v1.Pod{Spec: v1.PodSpec{Containers: make([]v1.Container, 10_001)}}
 	spec := func(text string) string { return `{"apiVersion":"v1","kind":"Pod","spec":` + text + `}` }
 	const tooMany, tooDeep = "413 Request entity too large: limit is 20000 values", "413 Request entity too large: limit is 100 levels"
@@ -79,71 +79,71 @@ func TestBounds(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			assert.Equal(t, c.want, h.message(c.method, path, c.body, c.media))
+			assert.Equal(t, c.want, h.describeStatus(c.method, path, c.body, c.media))
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "all that was ever allocated, garbage too")
 		})
 	}
 	quoted := strings.Replace(simple, `"name":"a"`, `"name":"quoted","annotations":{"k":"`+strings.Repeat(`{[,\"`, 20_000)+`"}`, 1)
-	assert.Equal(t, "201 ", h.message("POST", pods, quoted, "json"), "the content of a text is no value")
-	large := pod("default", "protobuf")
+	assert.Equal(t, "201 ", h.describeStatus("POST", pods, quoted, "json"), "the content of a text is no value")
+	large := newPod("default", "protobuf")
 	large.UID, large.Spec.NodeName, large.Annotations = "", "", map[string]string{"k": strings.Repeat("x", 200_000)}
-	assert.Equal(t, "201 ", h.message("POST", pods, inProtobuf(t, large), "vnd.kubernetes.protobuf"))
+	assert.Equal(t, "201 ", h.describeStatus("POST", pods, inProtobuf(t, large), "vnd.kubernetes.protobuf"))
 }
 
 // TestBounds_Pods: the total size of all stored pods is bounded too.
 func TestBounds_Pods(t *testing.T) {
-	h, _ := writable(t, t.TempDir())
+	h, _ := newWritableAPI(t, t.TempDir())
 	var there kept
 	for i := range 139 {
-		large := pod("default", fmt.Sprint("p", i))
+		large := newPod("default", fmt.Sprint("p", i))
 		large.UID, large.Annotations = types.UID(large.Name), map[string]string{"k": strings.Repeat("x", 240_000)}
 		there = append(there, large)
 	}
 	h.config.Saved = there
-	h.start().ready()
+	h.startServer().waitForPods()
 	sized := func(name string, bytes int) string {
 		return strings.Replace(simple, `"a"`, `"`+name+`","annotations":{"k":"`+strings.Repeat("<", bytes)+`"}`, 1)
 	}
-	assert.Equal(t, "413 Request entity too large: limit is 250000 bytes for a pod", h.message("POST", pods, sized("a", 42_000), "json"), "one byte is six in a file")
-	assert.Equal(t, `403 pods "b" is forbidden: there are 139 pods already, of at most 1000, with 32 MiB at most`, h.message("POST", pods, strings.ReplaceAll(sized("b", 240_000), "<", "x"), "json"))
-	h.created(simple)
-	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"annotations":{"k":"`+strings.Repeat("x", 240_000)+`"}}}`, "merge-patch+json"), "403 ")
+	assert.Equal(t, "413 Request entity too large: limit is 250000 bytes for a pod", h.describeStatus("POST", pods, sized("a", 42_000), "json"), "one byte is six in a file")
+	assert.Equal(t, `403 pods "b" is forbidden: there are 139 pods already, of at most 1000, with 32 MiB at most`, h.describeStatus("POST", pods, strings.ReplaceAll(sized("b", 240_000), "<", "x"), "json"))
+	h.createPod(simple)
+	assert.Contains(t, h.describeStatus("PATCH", pods+"/a", `{"metadata":{"annotations":{"k":"`+strings.Repeat("x", 240_000)+`"}}}`, "merge-patch+json"), "403 ")
 }
 
 // TestBounds_Full: where there are as many pods as there may be, those that are there can be
 // changed all the same.
 func TestBounds_Full(t *testing.T) {
-	h, _ := writable(t, t.TempDir())
+	h, _ := newWritableAPI(t, t.TempDir())
 	var there kept
 	for i := range 1000 {
-		one := pod("default", fmt.Sprint("p", i))
+		one := newPod("default", fmt.Sprint("p", i))
 		one.UID = types.UID(one.Name)
 		there = append(there, one)
 	}
 	h.config.Saved = there
-	h.start(there...).ready()
-	assert.Equal(t, `403 pods "a" is forbidden: there are 1000 pods already, of at most 1000, with 32 MiB at most`, h.message("POST", pods, simple, "json"))
-	assert.Equal(t, "200 ", h.message("PATCH", pods+"/p7", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
+	h.startServer(there...).waitForPods()
+	assert.Equal(t, `403 pods "a" is forbidden: there are 1000 pods already, of at most 1000, with 32 MiB at most`, h.describeStatus("POST", pods, simple, "json"))
+	assert.Equal(t, "200 ", h.describeStatus("PATCH", pods+"/p7", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
 }
 
 // TestPanic: a write in which the program's own code panics is answered, and others after it.
 func TestPanic(t *testing.T) {
-	h, w := writable(t, t.TempDir())
+	h, w := newWritableAPI(t, t.TempDir())
 	disk := &fullDisk{}
 	h.config.Saved = disk
-	h.start().ready()
-	h.created(simple)
-	w.seen()
-	disk.is(func() { disk.panics = true })
+	h.startServer().waitForPods()
+	h.createPod(simple)
+	w.takeCalls()
+	disk.changeDisk(func() { disk.panics = true })
 	for _, method := range []string{"PATCH", "DELETE"} {
 		body := map[string]string{"PATCH": `{"metadata":{"labels":{"k":"v"}}}`}[method]
-		assert.Contains(t, h.message(method, pods+"/a", body, "merge-patch+json"), "500 Internal error occurred: ")
+		assert.Contains(t, h.describeStatus(method, pods+"/a", body, "merge-patch+json"), "500 Internal error occurred: ")
 	}
-	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"a"`, `"b"`, 1), "json"), "500 Internal error occurred: ")
-	disk.is(func() { disk.panics = false })
-	assert.Equal(t, "200 ", h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
-	assert.Equal(t, []string{"apply a x:1"}, w.seen())
+	assert.Contains(t, h.describeStatus("POST", pods, strings.Replace(simple, `"a"`, `"b"`, 1), "json"), "500 Internal error occurred: ")
+	disk.changeDisk(func() { disk.panics = false })
+	assert.Equal(t, "200 ", h.describeStatus("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"))
+	assert.Equal(t, []string{"apply a x:1"}, w.takeCalls())
 }
 
 // fullDisk saves nothing more once it is full.
@@ -155,15 +155,15 @@ type fullDisk struct {
 	dropped []types.UID
 }
 
-// is changes what the disk does.
-func (d *fullDisk) is(change func()) {
+// changeDisk changes what the disk does.
+func (d *fullDisk) changeDisk(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change()
 }
 
-// first is the pod that was dropped first.
-func (d *fullDisk) first() types.UID {
+// firstDropped returns the pod that was dropped first.
+func (d *fullDisk) firstDropped() types.UID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.dropped[0]
@@ -196,34 +196,34 @@ func (d *fullDisk) Drop(uid types.UID) error {
 // TestFullDisk: a pod can be deleted where there is no room for a file; a change that cannot
 // be kept is not made.
 func TestFullDisk(t *testing.T) {
-	h, w := writable(t, t.TempDir())
+	h, w := newWritableAPI(t, t.TempDir())
 	disk := &fullDisk{}
 	h.config.Saved = disk
-	h.start().ready()
-	first := h.created(simple)
-	h.created(strings.Replace(simple, `"a"`, `"b"`, 1))
-	w.seen()
-	disk.is(func() { disk.full = true })
-	assert.Contains(t, h.message("POST", pods, strings.Replace(simple, `"a"`, `"c"`, 1), "json"), "500 ")
-	assert.Contains(t, h.message("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"), "500 ")
-	assert.Empty(t, into[v1.Pod](h, pods+"/a").Labels)
-	assert.Empty(t, w.seen())
-	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
-	assert.Equal(t, first.UID, disk.first(), "the next process does not run it again")
-	assert.Equal(t, "apply a x:1 end 7", w.seen()[0])
-	disk.is(func() { disk.read = true })
-	assert.Contains(t, h.message("DELETE", pods+"/b", "", "json"), "500 ", "it would run again after a restart")
+	h.startServer().waitForPods()
+	first := h.createPod(simple)
+	h.createPod(strings.Replace(simple, `"a"`, `"b"`, 1))
+	w.takeCalls()
+	disk.changeDisk(func() { disk.full = true })
+	assert.Contains(t, h.describeStatus("POST", pods, strings.Replace(simple, `"a"`, `"c"`, 1), "json"), "500 ")
+	assert.Contains(t, h.describeStatus("PATCH", pods+"/a", `{"metadata":{"labels":{"k":"v"}}}`, "merge-patch+json"), "500 ")
+	assert.Empty(t, getObject[v1.Pod](h, pods+"/a").Labels)
+	assert.Empty(t, w.takeCalls())
+	assert.Equal(t, "200 ", h.describeStatus("DELETE", pods+"/a", "", "json"))
+	assert.Equal(t, first.UID, disk.firstDropped(), "the next process does not run it again")
+	assert.Equal(t, "apply a x:1 end 7", w.takeCalls()[0])
+	disk.changeDisk(func() { disk.read = true })
+	assert.Contains(t, h.describeStatus("DELETE", pods+"/b", "", "json"), "500 ", "it would run again after a restart")
 }
 
 // TestRestore_Incomplete: a pod whose file lacks what a server fills in can be deleted.
 func TestRestore_Incomplete(t *testing.T) {
-	h, w := writable(t, t.TempDir())
-	bare := pod("default", "bare")
+	h, w := newWritableAPI(t, t.TempDir())
+	bare := newPod("default", "bare")
 	bare.Spec.TerminationGracePeriodSeconds = nil
 	h.config.Saved = kept{bare}
-	h.start(bare).ready()
-	assert.Equal(t, "200 ", h.message("DELETE", pods+"/bare", "", "json"))
-	assert.Equal(t, fmt.Sprintf("apply bare %s end 30", bare.Spec.Containers[0].Image), w.seen()[1])
+	h.startServer(bare).waitForPods()
+	assert.Equal(t, "200 ", h.describeStatus("DELETE", pods+"/bare", "", "json"))
+	assert.Equal(t, fmt.Sprintf("apply bare %s end 30", bare.Spec.Containers[0].Image), w.takeCalls()[1])
 }
 
 // kept have been saved by a process before.
@@ -235,16 +235,16 @@ func (kept) Drop(types.UID) error { return nil }
 
 // TestBounds_History: changes of large objects are forgotten earlier, and a watch from an older version gets an error.
 func TestBounds_History(t *testing.T) {
-	h, _ := writable(t, t.TempDir())
+	h, _ := newWritableAPI(t, t.TempDir())
 	h.config.Saved = localapi.Unsaved{}
-	h.start().ready()
-	first := h.created(simple)
+	h.startServer().waitForPods()
+	first := h.createPod(simple)
 	patch := func(i int) {
 		body := fmt.Sprintf(`{"metadata":{"annotations":{"k":"%d%s"}}}`, i, strings.Repeat("x", 240_000))
-		require.Equal(t, "200 ", h.message("PATCH", pods+"/a", body, "merge-patch+json"))
+		require.Equal(t, "200 ", h.describeStatus("PATCH", pods+"/a", body, "merge-patch+json"))
 	}
 	at := func(version string) int {
-		code, _ := h.do(http.MethodGet, "/api/v1/pods?resourceVersionMatch=Exact&resourceVersion="+version, "", nil)
+		code, _ := h.sendRequest(http.MethodGet, "/api/v1/pods?resourceVersionMatch=Exact&resourceVersion="+version, "", nil)
 		return code
 	}
 	for i := range 60 {
@@ -255,5 +255,5 @@ func TestBounds_History(t *testing.T) {
 		patch(i)
 	}
 	assert.Equal(t, http.StatusGone, at(first.ResourceVersion), "19 MiB are not")
-	assert.Equal(t, http.StatusOK, at(into[v1.Pod](h, pods+"/a").ResourceVersion))
+	assert.Equal(t, http.StatusOK, at(getObject[v1.Pod](h, pods+"/a").ResourceVersion))
 }

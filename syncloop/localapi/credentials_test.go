@@ -44,14 +44,14 @@ func TestCredentials(t *testing.T) {
 	assert.Equal(t, next.Token, kubeconfig.Users[0].User.Token)
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(kubeconfig.Clusters[0].Cluster.CA))
-	assert.NoError(t, dial(t, next, roots, ""))
-	assert.NoError(t, dial(t, next, roots, "edge-1"))
-	assert.ErrorContains(t, dial(t, next, roots, "elsewhere"), "certificate is valid for")
-	assert.ErrorContains(t, dial(t, other, roots, ""), "unknown authority")
+	assert.NoError(t, dialServer(t, next, roots, ""))
+	assert.NoError(t, dialServer(t, next, roots, "edge-1"))
+	assert.ErrorContains(t, dialServer(t, next, roots, "elsewhere"), "certificate is valid for")
+	assert.ErrorContains(t, dialServer(t, other, roots, ""), "unknown authority")
 }
 
-// dial asks a server with these credentials by a name; empty is its address.
-func dial(t *testing.T, c *localapi.Credentials, roots *x509.CertPool, name string) error {
+// dialServer connects to a server with these credentials by a name. Without a name it uses the address.
+func dialServer(t *testing.T, c *localapi.Credentials, roots *x509.CertPool, name string) error {
 	config, err := c.TLS("edge-1", "192.0.2.1", "")
 	require.NoError(t, err)
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -17,34 +17,34 @@ import (
 // TestLease: the node has a lease, as of a kubelet, that is renewed while it is healthy.
 func TestLease(t *testing.T) {
 	before := time.Now().Truncate(time.Microsecond)
-	h := serve(t).start().ready()
+	h := newHarness(t).startServer().waitForPods()
 	const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-	lease := into[coordinationv1.Lease](h, path+"/n1")
+	lease := getObject[coordinationv1.Lease](h, path+"/n1")
 	assert.Equal(t, "Lease coordination.k8s.io/v1 kube-node-lease n1 40 Node", fmt.Sprint(lease.Kind, " ", lease.APIVersion, " ", lease.Namespace, " ", *lease.Spec.HolderIdentity, " ", *lease.Spec.LeaseDurationSeconds, " ", lease.OwnerReferences[0].Kind))
 	assert.False(t, lease.Spec.RenewTime.Time.Before(before))
-	list := into[coordinationv1.LeaseList](h, "/apis/coordination.k8s.io/v1/leases")
+	list := getObject[coordinationv1.LeaseList](h, "/apis/coordination.k8s.io/v1/leases")
 	assert.Equal(t, "LeaseList coordination.k8s.io/v1 1", fmt.Sprint(list.Kind, " ", list.APIVersion, " ", len(list.Items)))
-	assert.Equal(t, `404 leases.coordination.k8s.io "n2" not found`, h.message("GET", path+"/n2", "", "json"))
-	assert.Equal(t, `405 patch is not supported on resources of kind "leases.coordination.k8s.io"`, h.message("PATCH", path+"/n1", "{}", "merge-patch+json"))
-	assert.Equal(t, `404 there are no leases here: this node has no cluster, and runs pods only`, h.message("GET", "/api/v1/leases", "", "json"))
-	assert.Equal(t, `404 there are no pods.coordination.k8s.io here: this node has no cluster, and runs pods only`, h.message("GET", "/apis/coordination.k8s.io/v1/pods", "", "json"))
-	_, text := h.do("GET", path, "", http.Header{"Accept": {asTable}})
+	assert.Equal(t, `404 leases.coordination.k8s.io "n2" not found`, h.describeStatus("GET", path+"/n2", "", "json"))
+	assert.Equal(t, `405 patch is not supported on resources of kind "leases.coordination.k8s.io"`, h.describeStatus("PATCH", path+"/n1", "{}", "merge-patch+json"))
+	assert.Equal(t, `404 there are no leases here: this node has no cluster, and runs pods only`, h.describeStatus("GET", "/api/v1/leases", "", "json"))
+	assert.Equal(t, `404 there are no pods.coordination.k8s.io here: this node has no cluster, and runs pods only`, h.describeStatus("GET", "/apis/coordination.k8s.io/v1/pods", "", "json"))
+	_, text := h.sendRequest("GET", path, "", http.Header{"Accept": {asTable}})
 	assert.Contains(t, text, `"cells":["n1","n1",`)
 }
 
 // TestLease_Unhealthy: a node that has never been healthy has none.
 func TestLease_Unhealthy(t *testing.T) {
-	h := serve(t)
+	h := newHarness(t)
 	h.healthy = errors.New("no runtime")
-	h.start()
+	h.startServer()
 	<-h.api.Ready()
-	assert.Equal(t, `404 leases.coordination.k8s.io "n1" not found`, h.message("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1", "", "json"))
+	assert.Equal(t, `404 leases.coordination.k8s.io "n1" not found`, h.describeStatus("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1", "", "json"))
 }
 
 // TestNoResource: a request for a kind that needs a cluster gets a message that kubectl prints: for create in the
 // Status, and for apply, which reads custom resource definitions, in a warning.
 func TestNoResource(t *testing.T) {
-	h := serve(t).start().ready()
+	h := newHarness(t).startServer().waitForPods()
 	const why = " here: this node has no cluster, and runs pods only"
 	for path, want := range map[string]string{
 		"/apis/apps/v1/namespaces/default/deployments":   "404 there are no deployments.apps" + why,
@@ -61,7 +61,7 @@ func TestNoResource(t *testing.T) {
 		"/apis/metrics.k8s.io/v1beta1/pods":              "404 the server could not find the requested resource",
 		"/apis/coordination.k8s.io/v1/namespaces/x/jobs": "404 there are no jobs.coordination.k8s.io" + why,
 	} {
-		assert.Equal(t, want, h.message("POST", path, "{}", "json"), path)
+		assert.Equal(t, want, h.describeStatus("POST", path, "{}", "json"), path)
 	}
 	for path, want := range map[string]string{
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": `299 - "this node has no cluster, and runs pods only"`,
@@ -80,13 +80,13 @@ func TestNoResource(t *testing.T) {
 // TestOpenAPI: the documents of version 3 describe the served kinds for kubectl explain. kubectl apply finds in them
 // that the server validates fields. The document of version 2 is empty.
 func TestOpenAPI(t *testing.T) {
-	h := serve(t).start().ready()
-	paths := into[map[string]map[string]map[string]string](h, "/openapi/v3")["paths"]
+	h := newHarness(t).startServer().waitForPods()
+	paths := getObject[map[string]map[string]map[string]string](h, "/openapi/v3")["paths"]
 	assert.Equal(t, map[string]map[string]string{
 		"api/v1":                      {"serverRelativeURL": "/openapi/v3/api/v1"},
 		"apis/coordination.k8s.io/v1": {"serverRelativeURL": "/openapi/v3/apis/coordination.k8s.io/v1"},
 	}, paths)
-	core := into[document](h, paths["api/v1"]["serverRelativeURL"])
+	core := getObject[document](h, paths["api/v1"]["serverRelativeURL"])
 	pod := core.Components.Schemas["io.k8s.api.core.v1.Pod"]
 	assert.Equal(t, []map[string]string{{"group": "", "version": "v1", "kind": "Pod"}}, pod.Kinds)
 	assert.Equal(t, "What the fields mean: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#pod-v1-core", pod.Description)
@@ -106,14 +106,14 @@ func TestOpenAPI(t *testing.T) {
 	assert.Equal(t, "int-or-string", core.Components.Schemas["io.k8s.api.core.v1.HTTPGetAction"].Properties["port"].String())
 	assert.Equal(t, "HTTPGetAction", core.Components.Schemas["io.k8s.api.core.v1.Probe"].Properties["httpGet"].String(), "of a struct that is inline")
 	assert.Contains(t, meta.Description, "#objectmeta-v1-meta")
-	leases := into[document](h, paths["apis/coordination.k8s.io/v1"]["serverRelativeURL"])
+	leases := getObject[document](h, paths["apis/coordination.k8s.io/v1"]["serverRelativeURL"])
 	assert.Contains(t, leases.Components.Schemas["io.k8s.api.coordination.v1.LeaseSpec"].Description, "#leasespec-v1-coordination-k8s-io")
 	assert.Equal(t, []map[string]string{{"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"}}, leases.Components.Schemas["io.k8s.api.coordination.v1.Lease"].Kinds)
 
-	_, text := h.do("GET", "/openapi/v2", "", http.Header{"Accept": {"application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}})
+	_, text := h.sendRequest("GET", "/openapi/v2", "", http.Header{"Accept": {"application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}})
 	assert.Equal(t, "\n\x032.0", text)
-	assert.Contains(t, h.get("/openapi/v2"), `"swagger":"2.0"`)
-	assert.Equal(t, "404 the server could not find the requested resource", h.message("GET", "/openapi/v3/apis/apps/v1", "", "json"))
+	assert.Contains(t, h.getText("/openapi/v2"), `"swagger":"2.0"`)
+	assert.Equal(t, "404 the server could not find the requested resource", h.describeStatus("GET", "/openapi/v3/apis/apps/v1", "", "json"))
 }
 
 // document has the fields of an OpenAPI document that the tests read.

@@ -46,14 +46,14 @@ type harness struct {
 	healthy error
 }
 
-func serve(t *testing.T) *harness {
+func newHarness(t *testing.T) *harness {
 	h := &harness{T: t, states: make(chan node.PodState), ran: make(chan struct{})}
 	h.config = localapi.Config{Node: h, NodeName: "n1", Finder: h, Logs: h, Exec: h, Authenticator: localapi.Token(token)}
 	return h
 }
 
-// start serves until the end of the test. These pods are there from the beginning.
-func (h *harness) start(pods ...*v1.Pod) *harness {
+// startServer serves until the end of the test. These pods are there from the beginning.
+func (h *harness) startServer(pods ...*v1.Pod) *harness {
 	var err error
 	h.pods = pods
 	h.api, err = localapi.New(h.config)
@@ -76,11 +76,11 @@ func (h *harness) start(pods ...*v1.Pod) *harness {
 	return h
 }
 
-// ready waits until the API has all pods.
-func (h *harness) ready() *harness {
+// waitForPods waits until the API has all pods.
+func (h *harness) waitForPods() *harness {
 	h.Helper()
 	<-h.api.Ready()
-	h.get("/readyz")
+	h.getText("/readyz")
 	return h
 }
 
@@ -128,8 +128,8 @@ func (h *harness) ExecStream(context.Context, runtime.ExecStreamRequest, runtime
 	return 0, nil
 }
 
-// do asks with the token.
-func (h *harness) do(method, path, body string, header http.Header) (code int, answer string) {
+// sendRequest sends a request with the token.
+func (h *harness) sendRequest(method, path, body string, header http.Header) (code int, answer string) {
 	h.Helper()
 	req, err := http.NewRequestWithContext(h.Context(), method, h.url+path, strings.NewReader(body))
 	require.NoError(h, err)
@@ -145,22 +145,22 @@ func (h *harness) do(method, path, body string, header http.Header) (code int, a
 	return resp.StatusCode, string(text)
 }
 
-// get asks for a path and returns the answer.
-func (h *harness) get(path string) string {
+// getText gets a path and returns the response.
+func (h *harness) getText(path string) string {
 	h.Helper()
-	code, text := h.do("GET", path, "", nil)
+	code, text := h.sendRequest("GET", path, "", nil)
 	require.Equal(h, http.StatusOK, code, text)
 	return text
 }
 
-// into asks for a path and reads the answer.
-func into[T any](h *harness, path string) (value T) {
+// getObject gets a path and decodes the response.
+func getObject[T any](h *harness, path string) (value T) {
 	h.Helper()
-	require.NoError(h, json.Unmarshal([]byte(h.get(path)), &value))
+	require.NoError(h, json.Unmarshal([]byte(h.getText(path)), &value))
 	return value
 }
 
-func pod(namespace, name string) *v1.Pod {
+func newPod(namespace, name string) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name)}}
 	p.CreationTimestamp = metav1.NewTime(time.Now().Add(-90 * time.Second).Truncate(time.Second))
 	p.Labels = map[string]string{"app": name}
@@ -176,7 +176,7 @@ func pod(namespace, name string) *v1.Pod {
 
 // staticPod is a running pod from a manifest.
 func staticPod(namespace, name string) *v1.Pod {
-	p := pod(namespace, name)
+	p := newPod(namespace, name)
 	p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: "file"}
 	return p
 }

@@ -22,8 +22,8 @@ type measured func() (node.NodeStats, error)
 
 func (m measured) NodeStats(context.Context) (node.NodeStats, error) { return m() }
 
-// using is a pod with one container that uses processors at this rate, in nanocores.
-func using(name string, nanoCores *uint64) node.PodStats {
+// podUsage returns the stats of a pod with one container that uses CPU at this rate, in nanocores.
+func podUsage(name string, nanoCores *uint64) node.PodStats {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	s := node.PodStats{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}
 	s.Containers = []runtime.ContainerStats{{
@@ -37,14 +37,14 @@ func using(name string, nanoCores *uint64) node.PodStats {
 // TestMetrics: the requests of kubectl top. Before a rate was measured, the usage is the mean since the start of the
 // container. A pod with incomplete metrics is left out, like a pod that is gone.
 func TestMetrics(t *testing.T) {
-	broken, unknown, other := using("d", nil), using("e", nil), using("a", nil)
+	broken, unknown, other := podUsage("d", nil), podUsage("e", nil), podUsage("a", nil)
 	broken.Err = errors.New("it is slow")
 	unknown.Containers[0].Memory = nil
 	other.UID = "another"
-	stats := node.NodeStats{Pods: []node.PodStats{using("a", new(uint64(7_000_000))), using("b", nil), using("gone", nil), broken, unknown, other}}
-	h := serve(t)
+	stats := node.NodeStats{Pods: []node.PodStats{podUsage("a", new(uint64(7_000_000))), podUsage("b", nil), podUsage("gone", nil), broken, unknown, other}}
+	h := newHarness(t)
 	h.config.Stats = measured(func() (node.NodeStats, error) { return stats, nil })
-	h.start(pod("default", "a"), pod("default", "b"), pod("default", "d"), pod("default", "e")).ready()
+	h.startServer(newPod("default", "a"), newPod("default", "b"), newPod("default", "d"), newPod("default", "e")).waitForPods()
 	type list struct {
 		APIVersion, Kind string
 		Items            []struct {
@@ -59,7 +59,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	show := func(path string) (lines []string) {
-		all := into[list](h, "/apis/metrics.k8s.io/v1beta1/"+path)
+		all := getObject[list](h, "/apis/metrics.k8s.io/v1beta1/"+path)
 		lines = []string{all.APIVersion + " " + all.Kind}
 		for _, i := range all.Items {
 			line := fmt.Sprint(i.Kind, " ", i.Metadata.Namespace, "/", i.Metadata.Name, " ", i.Timestamp, " ", i.Window, " ", i.Usage.Cpu(), " ", i.Usage.Memory())
@@ -75,9 +75,9 @@ func TestMetrics(t *testing.T) {
 	assert.Equal(t, []string{"metrics.k8s.io/v1beta1 PodMetricsList", b}, show("namespaces/default/pods?labelSelector=app%3Db"))
 	assert.Equal(t, []string{"metrics.k8s.io/v1beta1 PodMetricsList"}, show("namespaces/other/pods"))
 	assert.Equal(t, []string{"metrics.k8s.io/v1beta1 NodeMetricsList", "NodeMetrics /n1 2026-01-02T03:04:05Z 10s 23m 15Mi"}, show("nodes"))
-	assert.Contains(t, h.get("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/b"), `"kind":"PodMetrics","apiVersion":"metrics.k8s.io/v1beta1","metadata":{"name":"b","namespace":"default",`)
-	assert.Contains(t, h.get("/apis/metrics.k8s.io/v1beta1/nodes/n1"), `"kind":"NodeMetrics"`)
-	assert.Contains(t, h.get("/apis/metrics.k8s.io/v1beta1"), `"resources":[{"name":"nodes","singularName":"","namespaced":false,"kind":"NodeMetrics","verbs":["get","list"]},{"name":"pods",`)
+	assert.Contains(t, h.getText("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/b"), `"kind":"PodMetrics","apiVersion":"metrics.k8s.io/v1beta1","metadata":{"name":"b","namespace":"default",`)
+	assert.Contains(t, h.getText("/apis/metrics.k8s.io/v1beta1/nodes/n1"), `"kind":"NodeMetrics"`)
+	assert.Contains(t, h.getText("/apis/metrics.k8s.io/v1beta1"), `"resources":[{"name":"nodes","singularName":"","namespaced":false,"kind":"NodeMetrics","verbs":["get","list"]},{"name":"pods",`)
 	for path, want := range map[string]string{
 		"GET /namespaces/default/pods/d": `404 pods.metrics.k8s.io \"d\" not found`,
 		"GET /nodes/n2":                  `404 nodes.metrics.k8s.io \"n2\" not found`,
@@ -86,7 +86,7 @@ func TestMetrics(t *testing.T) {
 		"POST /pods":                     `405 post is not supported on resources of kind \"pods.metrics.k8s.io\"`,
 	} {
 		method, path, _ := strings.Cut(path, " ")
-		code, text := h.do(method, "/apis/metrics.k8s.io/v1beta1"+path, "", nil)
+		code, text := h.sendRequest(method, "/apis/metrics.k8s.io/v1beta1"+path, "", nil)
 		_, message, _ := strings.Cut(text, `"message":"`)
 		message, _, _ = strings.Cut(message, `","reason"`)
 		assert.Equal(t, want, fmt.Sprint(code, " ", message), path)
@@ -96,23 +96,23 @@ func TestMetrics(t *testing.T) {
 // TestMetrics_NotMeasured: a node that does not measure has no such group, and one that
 // cannot says why.
 func TestMetrics_NotMeasured(t *testing.T) {
-	h := serve(t).start().ready()
-	code, _ := h.do("GET", "/apis/metrics.k8s.io/v1beta1/nodes", "", nil)
+	h := newHarness(t).startServer().waitForPods()
+	code, _ := h.sendRequest("GET", "/apis/metrics.k8s.io/v1beta1/nodes", "", nil)
 	assert.Equal(t, http.StatusNotFound, code)
-	assert.NotContains(t, h.get("/apis"), "metrics")
-	h = serve(t)
+	assert.NotContains(t, h.getText("/apis"), "metrics")
+	h = newHarness(t)
 	h.config.Stats = measured(func() (node.NodeStats, error) { panic("nothing to read") })
-	h.start().ready()
-	code, text := h.do("GET", "/apis/metrics.k8s.io/v1beta1/nodes", "", nil)
+	h.startServer().waitForPods()
+	code, text := h.sendRequest("GET", "/apis/metrics.k8s.io/v1beta1/nodes", "", nil)
 	assert.Equal(t, http.StatusServiceUnavailable, code)
 	assert.Contains(t, text, `the pods could not be measured: `)
 }
 
 // TestUnknown: a path that leads nowhere is 404 whatever is wanted of it.
 func TestUnknown(t *testing.T) {
-	h := serve(t).start().ready()
+	h := newHarness(t).startServer().waitForPods()
 	for _, method := range []string{"GET", "POST", "DELETE"} {
-		code, text := h.do(method, "/apis/apps/v1/namespaces/default/deployments", "{}", nil)
+		code, text := h.sendRequest(method, "/apis/apps/v1/namespaces/default/deployments", "{}", nil)
 		assert.Equal(t, http.StatusNotFound, code)
 		assert.Contains(t, text, `"message":"there are no deployments.apps here: this node has no cluster, and runs pods only","reason":"NotFound"`)
 	}

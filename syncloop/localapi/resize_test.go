@@ -22,10 +22,10 @@ const sizedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec"
 	"initContainers":[{"name":"i","image":"x:1","resources":{"requests":{"cpu":"100m"}}}],
 	"containers":[{"name":"c","image":"x:1","resources":{"requests":{"cpu":"1","ephemeral-storage":"1Gi"},"limits":{"memory":"200Mi"}}}]}}`
 
-// sizes returns the cpu requests and memory limits of the containers of pod a, and its generation.
-func (h *harness) sizes() string {
+// describeSizes returns the cpu requests and memory limits of the containers of pod a, and its generation.
+func (h *harness) describeSizes() string {
 	h.Helper()
-	return sizesOf(into[v1.Pod](h, pods+"/a"))
+	return sizesOf(getObject[v1.Pod](h, pods+"/a"))
 }
 
 func sizesOf(pod v1.Pod) string {
@@ -40,46 +40,48 @@ func sizesOf(pod v1.Pod) string {
 // LA-8, RZ-21: each patch type and a replacement change cpu and memory, and the generation. Metadata and all other
 // fields are ignored. The node gets the new spec.
 func TestResize_LA8(t *testing.T) {
-	h, w := writable(t, t.TempDir())
-	h.start().ready()
-	h.created(sizedPod)
-	w.seen()
+	h, w := newWritableAPI(t, t.TempDir())
+	h.startServer().waitForPods()
+	h.createPod(sizedPod)
+	w.takeCalls()
 	resize := pods + "/a/resize"
-	assert.Equal(t, "i 100m/0 c 1/200Mi generation 1", h.sizes())
+	assert.Equal(t, "i 100m/0 c 1/200Mi generation 1", h.describeSizes())
 
-	assert.Equal(t, "200 ", h.message("PATCH", resize, `{"metadata":{"labels":{"new":"1"}},"spec":{"activeDeadlineSeconds":5,"containers":[{"name":"c","image":"x:2","resources":{"requests":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"))
-	assert.Equal(t, "i 100m/0 c 2/200Mi generation 2", h.sizes())
-	now := into[v1.Pod](h, pods+"/a")
+	assert.Equal(t, "200 ", h.describeStatus("PATCH", resize, `{"metadata":{"labels":{"new":"1"}},"spec":{"activeDeadlineSeconds":5,"containers":[{"name":"c","image":"x:2","resources":{"requests":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"))
+	assert.Equal(t, "i 100m/0 c 2/200Mi generation 2", h.describeSizes())
+	now := getObject[v1.Pod](h, pods+"/a")
 	assert.Equal(t, "x:1", now.Spec.Containers[0].Image)
 	assert.Empty(t, now.Labels)
 	assert.Nil(t, now.Spec.ActiveDeadlineSeconds)
-	assert.Len(t, w.seen(), 1)
+	assert.Len(t, w.takeCalls(), 1)
 
-	assert.Equal(t, "200 ", h.message("PATCH", resize, `[{"op":"replace","path":"/spec/containers/0/resources/limits/memory","value":"300Mi"},{"op":"replace","path":"/spec/initContainers/0/resources/requests/cpu","value":"200m"}]`, "json-patch+json"))
-	assert.Equal(t, "i 200m/0 c 2/300Mi generation 3", h.sizes())
+	assert.Equal(t, "200 ", h.describeStatus("PATCH", resize, `[{"op":"replace","path":"/spec/containers/0/resources/limits/memory","value":"300Mi"},{"op":"replace","path":"/spec/initContainers/0/resources/requests/cpu","value":"200m"}]`, "json-patch+json"))
+	assert.Equal(t, "i 200m/0 c 2/300Mi generation 3", h.describeSizes())
 
-	now = into[v1.Pod](h, resize)
+	now = getObject[v1.Pod](h, resize)
 	now.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
 	text, err := json.Marshal(now)
 	require.NoError(t, err)
-	assert.Equal(t, "200 ", h.message("PUT", resize, strings.Replace(string(text), "300Mi", "400Mi", 1), "json"))
-	assert.Equal(t, "i 200m/0 c 2/400Mi generation 4", h.sizes())
-	assert.Equal(t, now.Spec.Containers[0].ResizePolicy, into[v1.Pod](h, pods+"/a").Spec.Containers[0].ResizePolicy)
-	assert.Contains(t, h.message("PUT", resize, string(text), "json"), "409 Operation cannot be fulfilled")
+	assert.Equal(t, "200 ", h.describeStatus("PUT", resize, strings.Replace(string(text), "300Mi", "400Mi", 1), "json"))
+	assert.Equal(t, "i 200m/0 c 2/400Mi generation 4", h.describeSizes())
+	assert.Equal(t, now.Spec.Containers[0].ResizePolicy, getObject[v1.Pod](h, pods+"/a").Spec.Containers[0].ResizePolicy)
+	assert.Contains(t, h.describeStatus("PUT", resize, string(text), "json"), "409 Operation cannot be fulfilled")
 
-	assert.Equal(t, "200 ", h.message("PATCH", resize+"?dryRun=All", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}}`, "strategic-merge-patch+json"))
-	assert.Equal(t, "i 200m/0 c 2/400Mi generation 4", h.sizes())
+	assert.Equal(t, "200 ", h.describeStatus("PATCH", resize+"?dryRun=All", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}}`, "strategic-merge-patch+json"))
+	assert.Equal(t, "i 200m/0 c 2/400Mi generation 4", h.describeSizes())
 }
 
 // LA-8, RZ-21: what an API server refuses in a resize.
 func TestResize_LA8_Refused(t *testing.T) {
-	h, w := writable(t, t.TempDir())
+	h, w := newWritableAPI(t, t.TempDir())
 	static := staticPod("default", "static-n1")
-	h.start(static).ready()
-	h.created(sizedPod)
-	w.seen()
+	h.startServer(static).waitForPods()
+	h.createPod(sizedPod)
+	w.takeCalls()
 	resize := pods + "/a/resize"
-	strategic := func(patch string) string { return h.message("PATCH", resize, patch, "strategic-merge-patch+json") }
+	strategic := func(patch string) string {
+		return h.describeStatus("PATCH", resize, patch, "strategic-merge-patch+json")
+	}
 	for patch, want := range map[string]string{
 		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":null}}}]}}`:                       "a resize cannot remove it",
 		`{"spec":{"containers":[{"name":"c","resources":{"limits":{"memory":null}}}]}}`:                      "a resize cannot remove it",
@@ -96,24 +98,24 @@ func TestResize_LA8_Refused(t *testing.T) {
 		assert.Contains(t, strategic(patch), want, patch)
 	}
 	guaranteed := strings.ReplaceAll(strings.Replace(simple, `"image":"x:1"`, `"image":"x:1","resources":{"limits":{"cpu":"1","memory":"1Gi"}}`, 1), `"a"`, `"g"`)
-	h.created(guaranteed)
-	w.seen()
-	assert.Contains(t, h.message("PATCH", pods+"/g/resize", `{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"), "the QoS class is Guaranteed, and a resize cannot change it")
-	assert.Contains(t, h.message("PATCH", pods+"/static-n1/resize", `{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"), "405 pod \"static-n1\" is a static pod")
-	assert.Contains(t, h.message("PATCH", pods+"/none/resize", `{}`, "strategic-merge-patch+json"), "404 ")
-	assert.Contains(t, h.message("POST", resize, sizedPod, "json"), "405 ")
-	assert.Contains(t, h.message("DELETE", resize, "", "json"), "405 ")
-	assert.Contains(t, h.message("PATCH", pods+"/a", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"), "pod updates may not change fields other than", "a normal update changes no resources")
-	assert.Equal(t, "i 100m/0 c 1/200Mi generation 1", h.sizes())
-	assert.Empty(t, w.seen())
+	h.createPod(guaranteed)
+	w.takeCalls()
+	assert.Contains(t, h.describeStatus("PATCH", pods+"/g/resize", `{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"), "the QoS class is Guaranteed, and a resize cannot change it")
+	assert.Contains(t, h.describeStatus("PATCH", pods+"/static-n1/resize", `{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"), "405 pod \"static-n1\" is a static pod")
+	assert.Contains(t, h.describeStatus("PATCH", pods+"/none/resize", `{}`, "strategic-merge-patch+json"), "404 ")
+	assert.Contains(t, h.describeStatus("POST", resize, sizedPod, "json"), "405 ")
+	assert.Contains(t, h.describeStatus("DELETE", resize, "", "json"), "405 ")
+	assert.Contains(t, h.describeStatus("PATCH", pods+"/a", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}}`, "strategic-merge-patch+json"), "pod updates may not change fields other than", "a normal update changes no resources")
+	assert.Equal(t, "i 100m/0 c 1/200Mi generation 1", h.describeSizes())
+	assert.Empty(t, w.takeCalls())
 }
 
 // LA-8: discovery and OpenAPI have the subresource if the API is writable. A read-only API refuses the write.
 func TestResize_LA8_Discovery(t *testing.T) {
-	h, _ := writable(t, t.TempDir())
-	h.start().ready()
+	h, _ := newWritableAPI(t, t.TempDir())
+	h.startServer().waitForPods()
 	names := func(h *harness) (names []string) {
-		for _, r := range into[metav1.APIResourceList](h, "/api/v1").APIResources {
+		for _, r := range getObject[metav1.APIResourceList](h, "/api/v1").APIResources {
 			if strings.HasSuffix(r.Name, "/resize") {
 				names = append(names, r.Name+" "+r.Kind+" "+strings.Join(r.Verbs, ","))
 			}
@@ -121,20 +123,20 @@ func TestResize_LA8_Discovery(t *testing.T) {
 		return names
 	}
 	assert.Equal(t, []string{"pods/resize Pod get,patch,update"}, names(h))
-	assert.Contains(t, h.get("/openapi/v3/api/v1"), `"/api/v1/namespaces/{namespace}/pods/{name}/resize":{"patch":`)
+	assert.Contains(t, h.getText("/openapi/v3/api/v1"), `"/api/v1/namespaces/{namespace}/pods/{name}/resize":{"patch":`)
 
-	reads := serve(t).start(pod("default", "a")).ready()
+	reads := newHarness(t).startServer(newPod("default", "a")).waitForPods()
 	assert.Empty(t, names(reads))
-	assert.Contains(t, reads.message("PATCH", pods+"/a/resize", `{}`, "merge-patch+json"), "405 this server is read only")
+	assert.Contains(t, reads.describeStatus("PATCH", pods+"/a/resize", `{}`, "merge-patch+json"), "405 this server is read only")
 }
 
 // LA-7, LA-8: an acknowledged resize survives a crash of the agent, and the node resizes the running container.
 func TestResize_LA8_Restart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &box{T: t, machine: memory.New(memory.Config{}), kept: keeping{}}
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		defer func() { b.stop() }()
-		b.ask(http.MethodPost, pods, strings.Replace(sizedPod, `"initContainers"`, `"ignored"`, 1))
+		b.describeAnswer(http.MethodPost, pods, strings.Replace(sizedPod, `"initContainers"`, `"ignored"`, 1))
 		time.Sleep(time.Minute)
 		container := func() (v1.ContainerStatus, string) {
 			pod, found := b.node.Pod(b.node.Pods()[0].UID)
@@ -145,12 +147,12 @@ func TestResize_LA8_Restart(t *testing.T) {
 		}
 		before, sizes := container()
 		assert.Equal(t, "1/200Mi", sizes)
-		assert.Contains(t, b.ask(http.MethodPatch, pods+"/a/resize", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"},"limits":{"memory":"300Mi"}}}]}}`), "200 a ")
+		assert.Contains(t, b.describeAnswer(http.MethodPatch, pods+"/a/resize", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"},"limits":{"memory":"300Mi"}}}]}}`), "200 a ")
 		time.Sleep(time.Second)
 		after, sizes := container()
 		assert.Equal(t, "2/300Mi", sizes)
 		assert.Equal(t, before.ContainerID, after.ContainerID)
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		time.Sleep(time.Minute)
 		after, sizes = container()
 		assert.Equal(t, "2/300Mi", sizes)

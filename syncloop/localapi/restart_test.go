@@ -62,8 +62,8 @@ type box struct {
 	stop    func()
 }
 
-// restart ends the agent, if one runs, and starts the next, in a bubble. The containers go on.
-func (b *box) restart(files *source.Handle) {
+// restartAgent ends the agent, if one runs, and starts the next, in a bubble. The containers go on.
+func (b *box) restartAgent(files *source.Handle) {
 	b.Helper()
 	if b.stop != nil {
 		b.stop()
@@ -96,8 +96,8 @@ func (b *box) restart(files *source.Handle) {
 	}
 }
 
-// ask is the status code of an answer, and the names, phases and images of the pods that it has.
-func (b *box) ask(method, path, body string) (answer string) {
+// describeAnswer returns the status code of a response, and the names, phases and images of its pods.
+func (b *box) describeAnswer(method, path, body string) (answer string) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, "http://n1"+path, strings.NewReader(body))
 	require.NoError(b, err)
@@ -144,14 +144,14 @@ const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","annotatio
 // use the other pods.
 func TestRestart_Orphan(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(fileOf(t, "old", "old:1"))
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(fileOf(t, "old", "old:1"))
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		b.restart(source.NewHandleWith(source.HandleConfig{Incomplete: true}))
-		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
+		b.restartAgent(source.NewHandleWith(source.HandleConfig{Incomplete: true}))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods, ""))
 		time.Sleep(time.Hour)
 		assert.Len(t, b.machine.Snapshot(), 2)
-		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods, ""))
 	})
 }
 
@@ -159,30 +159,30 @@ func TestRestart_Orphan(t *testing.T) {
 // shows it. Until the node has shown it there is no answer, as its status is not known.
 func TestRestart_Namesake(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		b.restart(fileOf(t, "web", "static:1"))
-		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""))
+		b.restartAgent(fileOf(t, "web", "static:1"))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods+"/web", ""))
 		time.Sleep(time.Minute)
-		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""))
-		assert.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=5", ""))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods+"/web", ""))
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("DELETE", pods+"/web?gracePeriodSeconds=5", ""))
 		time.Sleep(10 * time.Second)
-		assert.NotContains(t, b.ask("GET", pods+"/web", ""), "created:1")
+		assert.NotContains(t, b.describeAnswer("GET", pods+"/web", ""), "created:1")
 	})
 }
 
 // TestRestart_Deleted, in a bubble: a deletion that was accepted goes on after a restart, within the grace.
 func TestRestart_Deleted(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		require.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
-		b.restart(source.NewHandle())
-		assert.Equal(t, "200 web Running created:1", b.ask("GET", pods, ""))
+		require.Equal(t, "200 web Running created:1", b.describeAnswer("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
+		b.restartAgent(source.NewHandle())
+		assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods, ""))
 		time.Sleep(22 * time.Second)
-		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Equal(t, "200", b.describeAnswer("GET", pods, ""))
 		assert.Empty(t, b.kept)
 	})
 }
@@ -191,20 +191,20 @@ func TestRestart_Deleted(t *testing.T) {
 // later process that finds the file ends the pod again, and does not run it.
 func TestRestart_ReadOnlyDisk(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		require.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
+		require.Equal(t, "200 web Running created:1", b.describeAnswer("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
 		b.frozen = true
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		time.Sleep(25 * time.Second)
-		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Equal(t, "200", b.describeAnswer("GET", pods, ""))
 		assert.Empty(t, b.machine.Snapshot())
 		assert.Len(t, b.kept, 1)
 		b.frozen = false
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		time.Sleep(25 * time.Second)
-		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Equal(t, "200", b.describeAnswer("GET", pods, ""))
 		assert.Empty(t, b.machine.Snapshot())
 		assert.Empty(t, b.kept)
 	})
@@ -213,14 +213,14 @@ func TestRestart_ReadOnlyDisk(t *testing.T) {
 // TestRestart_DeletedAndGone, in a bubble: a deleted pod without containers disappears soon.
 func TestRestart_DeletedAndGone(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		require.Equal(t, "200 web Running created:1", b.ask("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
+		require.Equal(t, "200 web Running created:1", b.describeAnswer("DELETE", pods+"/web?gracePeriodSeconds=20", ""))
 		b.machine = memory.New(memory.Config{}) // As after a boot.
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		time.Sleep(3 * time.Second)
-		assert.Equal(t, "200", b.ask("GET", pods, ""))
+		assert.Equal(t, "200", b.describeAnswer("GET", pods, ""))
 		assert.Empty(t, b.kept)
 		assert.Empty(t, b.machine.Snapshot())
 	})
@@ -229,7 +229,7 @@ func TestRestart_DeletedAndGone(t *testing.T) {
 // TestRun_Ended, in a bubble: watches end with Run, and nothing is answered after it.
 func TestRun_Ended(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		watch, err := b.client.Get("http://n1/api/v1/pods?watch=true")
 		require.NoError(t, err)
 		b.stop()
@@ -248,7 +248,7 @@ func TestRun_Ended(t *testing.T) {
 // TestEvents_Lifetime, in a bubble: events are gone after an hour, also if there are no others since.
 func TestEvents_Lifetime(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(source.NewHandle())
+		b.restartAgent(source.NewHandle())
 		events := func() int {
 			resp, err := b.client.Get("http://n1/api/v1/events")
 			require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestEvents_Lifetime(t *testing.T) {
 			require.NoError(t, json.NewDecoder(resp.Body).Decode(&list))
 			return len(list.Items)
 		}
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(59 * time.Minute)
 		assert.NotZero(t, events())
 		time.Sleep(2 * time.Minute)
@@ -269,20 +269,20 @@ func TestEvents_Lifetime(t *testing.T) {
 // name of the host is now. Its container goes on, and clients see and change it as before.
 func TestRestart_HostName(t *testing.T) {
 	inBox(t, func(b *box) {
-		b.restart(fileOf(t, "other", "other:1"))
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(fileOf(t, "other", "other:1"))
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
 		before := b.machine.Snapshot()
 		for _, name := range []string{"renamed.example", "n1"} {
 			b.name = name
-			b.restart(fileOf(t, "other", "other:1"))
+			b.restartAgent(fileOf(t, "other", "other:1"))
 			time.Sleep(time.Minute)
-			assert.Equal(t, "200 web Running created:1", b.ask("GET", pods+"/web", ""), name)
+			assert.Equal(t, "200 web Running created:1", b.describeAnswer("GET", pods+"/web", ""), name)
 			assert.Equal(t, before, b.machine.Snapshot(), "no container was started or stopped")
 			state, ok := b.node.PodByName("default", "web")
 			require.True(t, ok)
 			assert.Equal(t, name, state.Spec.NodeName)
-			assert.Equal(t, "200 web Running created:1", b.ask("PATCH", pods+"/web", `{"metadata":{"labels":{"at":"`+name+`"}}}`), name)
+			assert.Equal(t, "200 web Running created:1", b.describeAnswer("PATCH", pods+"/web", `{"metadata":{"labels":{"at":"`+name+`"}}}`), name)
 		}
 	})
 }
@@ -293,30 +293,30 @@ func TestRestart_RejectedStaysRejected(t *testing.T) {
 	inBox(t, func(b *box) {
 		const second = pods + "/second"
 		b.maxPods, b.ended = 1, b.TempDir()
-		b.restart(fileOf(t, "static", "static:1"))
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
-		require.Regexp(t, "^201 second ", b.ask("POST", pods, strings.ReplaceAll(web, "web", "second")))
+		b.restartAgent(fileOf(t, "static", "static:1"))
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
+		require.Regexp(t, "^201 second ", b.describeAnswer("POST", pods, strings.ReplaceAll(web, "web", "second")))
 		time.Sleep(5 * time.Second)
 		want := map[string]string{
 			"static": "Running : ",
 			"web":    "Failed OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1",
 			"second": "Failed OutOfpods: Pod was rejected: the node runs 1 pods and takes at most 1",
 		}
-		require.Equal(t, want, b.phases())
-		require.Equal(t, "200 second Failed created:2", b.ask("PATCH", second, `{"spec":{"containers":[{"name":"c","image":"created:2"}]}}`))
+		require.Equal(t, want, b.describePhases())
+		require.Equal(t, "200 second Failed created:2", b.describeAnswer("PATCH", second, `{"spec":{"containers":[{"name":"c","image":"created:2"}]}}`))
 		b.maxPods = 0
 		for range 2 {
-			b.restart(fileOf(t, "static", "static:1"))
+			b.restartAgent(fileOf(t, "static", "static:1"))
 			time.Sleep(time.Minute)
-			assert.Equal(t, want, b.phases())
+			assert.Equal(t, want, b.describePhases())
 			assert.Len(t, b.machine.Snapshot(), 1)
 		}
-		assert.Equal(t, "200 second Failed created:2", b.ask("DELETE", second, ""))
+		assert.Equal(t, "200 second Failed created:2", b.describeAnswer("DELETE", second, ""))
 		time.Sleep(5 * time.Second)
-		assert.NotContains(t, b.phases(), "second")
-		require.Regexp(t, "^201 second ", b.ask("POST", pods, strings.ReplaceAll(web, "web", "second")))
+		assert.NotContains(t, b.describePhases(), "second")
+		require.Regexp(t, "^201 second ", b.describeAnswer("POST", pods, strings.ReplaceAll(web, "web", "second")))
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, "200 second Running created:1", b.ask("GET", second, ""))
+		assert.Equal(t, "200 second Running created:1", b.describeAnswer("GET", second, ""))
 	})
 }
 
@@ -325,21 +325,21 @@ func TestRestart_RejectedStaysRejected(t *testing.T) {
 func TestRestart_StaticIsAskedAgain(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.maxPods, b.ended = 1, b.TempDir()
-		b.restart(source.NewHandle())
-		require.Regexp(t, "^201 web ", b.ask("POST", pods, web))
+		b.restartAgent(source.NewHandle())
+		require.Regexp(t, "^201 web ", b.describeAnswer("POST", pods, web))
 		time.Sleep(5 * time.Second)
-		b.restart(fileOf(t, "static", "static:1"))
+		b.restartAgent(fileOf(t, "static", "static:1"))
 		time.Sleep(5 * time.Second)
-		require.Contains(t, b.phases()["static"], "Failed OutOfpods")
+		require.Contains(t, b.describePhases()["static"], "Failed OutOfpods")
 		b.maxPods = 0
-		b.restart(fileOf(t, "static", "static:1"))
+		b.restartAgent(fileOf(t, "static", "static:1"))
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, map[string]string{"static": "Running : ", "web": "Running : "}, b.phases())
+		assert.Equal(t, map[string]string{"static": "Running : ", "web": "Running : "}, b.describePhases())
 	})
 }
 
-// phases are the phase, the reason and the message of each pod.
-func (b *box) phases() map[string]string {
+// describePhases returns the phase, the reason and the message of each pod.
+func (b *box) describePhases() map[string]string {
 	b.Helper()
 	resp, err := b.client.Get("http://n1" + pods)
 	require.NoError(b, err)

@@ -18,7 +18,7 @@ func reviewResource[T any](h *harness, path string, spec any) (value T) {
 	h.Helper()
 	body, err := json.Marshal(spec)
 	require.NoError(h, err)
-	code, text := h.do("POST", path, string(body), nil)
+	code, text := h.sendRequest("POST", path, string(body), nil)
 	require.Equal(h, http.StatusCreated, code, text)
 	require.NoError(h, json.Unmarshal([]byte(text), &value))
 	return value
@@ -26,14 +26,14 @@ func reviewResource[T any](h *harness, path string, spec any) (value T) {
 
 // TestReviewUser: who asks is answered, as kubectl auth whoami wants it.
 func TestReviewUser(t *testing.T) {
-	h := serve(t).start().ready()
+	h := newHarness(t).startServer().waitForPods()
 	const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 	got := reviewResource[authenticationv1.SelfSubjectReview](h, path, struct{}{})
 	assert.Equal(t, "SelfSubjectReview authentication.k8s.io/v1", got.Kind+" "+got.APIVersion)
 	assert.Equal(t, authenticationv1.UserInfo{Username: "podkeel", Groups: []string{"system:masters", "system:authenticated"}}, got.Status.UserInfo)
-	assert.Equal(t, `405 get is not supported on resources of kind "selfsubjectreviews.authentication.k8s.io"`, h.message("GET", path, "", "json"))
-	assert.Equal(t, `400 the body is a Pod: expected a SelfSubjectReview`, h.message("POST", path, `{"apiVersion":"v1","kind":"Pod"}`, "json"))
-	assert.Equal(t, "413 Request entity too large: limit is 1048576", h.message("POST", path, strings.Repeat(" ", 4<<20), "json"))
+	assert.Equal(t, `405 get is not supported on resources of kind "selfsubjectreviews.authentication.k8s.io"`, h.describeStatus("GET", path, "", "json"))
+	assert.Equal(t, `400 the body is a Pod: expected a SelfSubjectReview`, h.describeStatus("POST", path, `{"apiVersion":"v1","kind":"Pod"}`, "json"))
+	assert.Equal(t, "413 Request entity too large: limit is 1048576", h.describeStatus("POST", path, strings.Repeat(" ", 4<<20), "json"))
 }
 
 // TestReviewAccess: the served verbs are allowed, and a read-only server gives its own reason.
@@ -49,9 +49,9 @@ func TestReviewAccess(t *testing.T) {
 	url := func(verb, path string) authorizationv1.SelfSubjectAccessReviewSpec {
 		return authorizationv1.SelfSubjectAccessReviewSpec{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: verb, Path: path}}
 	}
-	reads := serve(t).start().ready()
-	writes, _ := writable(t, t.TempDir())
-	writes.start().ready()
+	reads := newHarness(t).startServer().waitForPods()
+	writes, _ := newWritableAPI(t, t.TempDir())
+	writes.startServer().waitForPods()
 	for _, c := range []struct {
 		spec          authorizationv1.SelfSubjectAccessReviewSpec
 		reads, writes string
@@ -80,7 +80,7 @@ func TestReviewAccess(t *testing.T) {
 
 // TestReviewRules: all that may be done, as kubectl auth can-i --list wants it.
 func TestReviewRules(t *testing.T) {
-	h := serve(t).start().ready()
+	h := newHarness(t).startServer().waitForPods()
 	got := reviewResource[authorizationv1.SelfSubjectRulesReview](h, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
 		authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"}})
 	assert.False(t, got.Status.Incomplete)

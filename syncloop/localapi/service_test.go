@@ -18,15 +18,15 @@ import (
 	"github.com/podkeel/podkeel/syncloop/localapi"
 )
 
-// service is one with a kubeconfig, and the API of the harness behind it.
-func service(t *testing.T, kubeconfig string) (*localapi.Service, error) {
+// newService returns a service with a kubeconfig for the API of the harness.
+func newService(t *testing.T, kubeconfig string) (*localapi.Service, error) {
 	s, _, err := serviceAt(t, kubeconfig, nil)
 	return s, err
 }
 
 // serviceAt is service with a listener that says it has an address, if one is given.
 func serviceAt(t *testing.T, kubeconfig string, ip net.IP) (*localapi.Service, net.Listener, error) {
-	h := serve(t)
+	h := newHarness(t)
 	api, err := localapi.New(h.config)
 	require.NoError(t, err)
 	secrets, err := localapi.NewCredentials()
@@ -46,7 +46,7 @@ func serviceAt(t *testing.T, kubeconfig string, ip net.IP) (*localapi.Service, n
 // does not disturb the first one.
 func TestService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	s, err := service(t, file)
+	s, err := newService(t, file)
 	require.NoError(t, err)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestService_ItsAddress(t *testing.T) {
 func TestService_ForeignFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(file, []byte("clusters: [{name: kind}]\n"), 0o600))
-	_, err := service(t, file)
+	_, err := newService(t, file)
 	require.ErrorIs(t, err, localapi.ErrForeignFile)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestService_ForeignFile(t *testing.T) {
 // TestService_SameFile: a kubeconfig that is right stays as it is, as on a disk that can be written
 // no more. One that others may read is written again.
 func TestService_SameFile(t *testing.T) {
-	h := serve(t)
+	h := newHarness(t)
 	api, err := localapi.New(h.config)
 	require.NoError(t, err)
 	secrets, err := localapi.NewCredentials()

@@ -24,8 +24,8 @@ import (
 // inProcess runs a test in a bubble, with an API of a scripted node and no server.
 func inProcess(t *testing.T, logs logReader, test func(h *harness, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(t)
-		h.config.Logs, h.pods = logs, []*v1.Pod{pod("default", "a")}
+		h := newHarness(t)
+		h.config.Logs, h.pods = logs, []*v1.Pod{newPod("default", "a")}
 		ctx, stop := context.WithCancel(t.Context())
 		var err error
 		h.api, err = localapi.New(h.config)
@@ -48,8 +48,8 @@ func (f logReader) ReadLog(ctx context.Context, _ runtime.ReadLogRequest, w io.W
 
 const logOfA = "http://node/api/v1/namespaces/default/pods/a/log?follow=true"
 
-// get is a request of a client.
-func get(t *testing.T, ctx context.Context, url string) *http.Request {
+// newGetRequest returns a GET request of a client.
+func newGetRequest(t *testing.T, ctx context.Context, url string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestRoundTripper_Ends(t *testing.T) {
 			inProcess(t, follow, func(h *harness, client *http.Client) {
 				ctx, cancel := context.WithCancel(h.Context())
 				defer cancel()
-				answer, err := client.Do(get(h.T, ctx, logOfA))
+				answer, err := client.Do(newGetRequest(h.T, ctx, logOfA))
 				require.NoError(t, err)
 				line, err := bufio.NewReader(answer.Body).ReadString('\n')
 				assert.Equal(t, "one\n", line)
@@ -161,11 +161,11 @@ func TestRoundTripper_Unanswered(t *testing.T) {
 // TestRoundTripper_Panic: a panic is an error of the request.
 func TestRoundTripper_Panic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(t)
+		h := newHarness(t)
 		h.config.Node = unhealthy{h}
 		api, err := localapi.New(h.config)
 		require.NoError(t, err)
-		_, err = api.RoundTripper().RoundTrip(get(t, t.Context(), "http://node/healthz"))
+		_, err = api.RoundTripper().RoundTrip(newGetRequest(t, t.Context(), "http://node/healthz"))
 		assert.EqualError(t, err, "localapi: ServeHTTP panicked: the disk")
 	})
 }
@@ -180,7 +180,7 @@ func TestRoundTripper_Access(t *testing.T) {
 	inProcess(t, nil, func(h *harness, client *http.Client) {
 		const none = "no header"
 		for authorization, want := range map[string]int{none: 200, "Bearer " + token: 200, "Bearer none": 401, "Basic " + token: 401, "": 401} {
-			r := get(h.T, h.Context(), "http://node/api/v1/pods")
+			r := newGetRequest(h.T, h.Context(), "http://node/api/v1/pods")
 			if authorization != none {
 				r.Header.Set("Authorization", authorization)
 			}

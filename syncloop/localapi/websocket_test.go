@@ -39,9 +39,9 @@ func (withSandbox) PodSandboxID(context.Context, types.UID) (string, error) { re
 // TestWebSocket: commands and ports stream over a WebSocket, as kubectl asks by default. The ports of the API are the
 // port parameter of a node.
 func TestWebSocket(t *testing.T) {
-	h := serve(t)
+	h := newHarness(t)
 	h.config.Exec, h.config.PortForward, h.config.Finder = printing{}, refusing{}, withSandbox{h}
-	h.start(pod("default", "a")).ready()
+	h.startServer(newPod("default", "a")).waitForPods()
 	for _, c := range []struct{ path, protocol, want string }{
 		{"exec?command=echo&command=hi&stdout=true", "v5.channel.k8s.io", "101 v5.channel.k8s.io \x82\x01\x01\x82\x08\x01echo hi\x82\x23\x03{\"metadata\":{},\"status\":\"Success\"}\x88\x02\x03\xe8"},
 		{"portforward?ports=80", "v4.channel.k8s.io", "101 v4.channel.k8s.io \x82\x03\x00P\x00\x82\x03\x01P\x00\x82\x08\x01refused\x88\x02\x03\xe8"},
