@@ -40,14 +40,14 @@ type News struct {
 
 	mu      sync.Mutex
 	calls   []string
-	dropped bool
+	watched []string
 }
 
-// Drop drops the watch of the directory without an event.
+// Drop drops all watches without an event.
 func (n *News) Drop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.dropped = true
+	n.watched = nil
 }
 
 // Calls lists "add" and "remove", with the directory.
@@ -67,16 +67,20 @@ func (s *Source) WatchWith(n *News) {
 			return func(dir string) error {
 				n.mu.Lock()
 				defer n.mu.Unlock()
-				n.calls, n.dropped = append(n.calls, what+" "+dir), false
+				n.calls = append(n.calls, what+" "+dir)
+				n.watched = slices.DeleteFunc(n.watched, func(other string) bool { return other == dir })
+				if what == "add" {
+					n.watched = append(n.watched, dir)
+				}
 				return nil
 			}
 		}
 		return &dirWatcher{
 			add: call("add"), remove: call("remove"), close: func() error { return nil }, events: n.Events, errors: n.Errors, namesFiles: !n.Vague,
-			isWatched: func(string) bool {
+			isWatched: func(dir string) bool {
 				n.mu.Lock()
 				defer n.mu.Unlock()
-				return !n.dropped
+				return slices.Contains(n.watched, dir)
 			},
 		}, nil
 	}

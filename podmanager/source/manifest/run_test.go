@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,6 +117,33 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Len(t, news.Calls(), 8)
+	})
+}
+
+// TestRun_F35_DroppedWatchOfALink: the system drops the watches without an event while the identity of the directories
+// stays, as after an unmount and a mount of the same device. The scan of the next period sets the watches again, also the
+// watch of the directory above a link.
+func TestRun_F35_DroppedWatchOfALink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t, "link")
+		require.NoError(t, os.Mkdir(d.file("m"), 0o700))
+		require.NoError(t, os.Symlink("m", d.file("link")))
+		news := &manifest.News{Events: make(chan fsnotify.Event)}
+		d.source.WatchWith(news)
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		synctest.Wait()
+		first := news.Calls()
+		news.Drop()
+		d.write("m/a", podYAML("a", "one"))
+		began := time.Now()
+		assert.Equal(t, "a-n1 one", <-got)
+		assert.Equal(t, 20*time.Second, time.Since(began))
+		again := append(slices.Clone(first), "remove "+d.file(""), "add "+d.file(""), "remove "+d.file("link"), "add "+d.file("link"))
+		assert.Equal(t, again, news.Calls())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, again, news.Calls(), "the same for a minute")
 	})
 }
 

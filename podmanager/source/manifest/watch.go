@@ -137,7 +137,7 @@ func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResul
 	if err != nil || link.Mode()&fs.ModeSymlink != 0 {
 		above, name = nearestExistingParent(dir)
 	}
-	if above != state.parent {
+	if above != state.parent || above != "" && !a.isWatched(above) {
 		if state.parent != "" {
 			_ = a.remove(state.parent) // It may no longer exist.
 		}
