@@ -29,21 +29,28 @@ func (p *Path) Entry(key string) *Path { return &Path{parent: p, name: key, isMa
 
 var unquotedKey = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 
-// String formats the path as spec.containers[0].name.
+// String formats the path as spec.containers[0].name. It cuts a long name. It quotes a name with characters that no field
+// has, because the author of the document chooses the names of unknown fields too.
 func (p *Path) String() string {
 	switch {
 	case p == nil:
 		return ""
-	case p.isMapKey && unquotedKey.MatchString(p.name):
-		return p.parent.String() + "[" + plain.Shorten(p.name) + "]"
 	case p.isMapKey:
-		return p.parent.String() + "[" + plain.Quote(p.name) + "]"
+		return p.parent.String() + "[" + shortenAndQuoteName(p.name) + "]"
 	case p.name == "":
 		return p.parent.String() + "[" + strconv.Itoa(p.index) + "]"
 	case p.parent == nil:
-		return p.name
+		return shortenAndQuoteName(p.name)
 	}
-	return p.parent.String() + "." + p.name
+	return p.parent.String() + "." + shortenAndQuoteName(p.name)
+}
+
+// shortenAndQuoteName cuts a long name, and quotes a name that unquotedKey does not match.
+func shortenAndQuoteName(name string) string {
+	if unquotedKey.MatchString(name) {
+		return plain.Shorten(name)
+	}
+	return plain.Quote(name)
 }
 
 // Line returns the line of the value in the document. If the document lacks the value, because it is missing or a

@@ -1,6 +1,7 @@
 package document_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +51,10 @@ func TestValue_Path(t *testing.T) {
 		{"a.n[x.y/z]", "a.n[x.y/z]", 1},
 		{"a.n[k].c]", `a.n["k].c"]`, 1},
 		{"a.b[-1]", "a.b[-1]", 2},
+		{"a\n1", `"a\n1"`, 1},
+		{"a.b\x1b", `a."b\x1b"`, 1},
+		{"a." + strings.Repeat("k", 1000), "a." + strings.Repeat("k", 64) + "...", 1},
+		{strings.Repeat("\n", 1000) + ".b", `"` + strings.Repeat(`\n`, 64) + `"....b`, 1},
 	} {
 		p := file.Documents[0].Path(c.field)
 		assert.Equal(t, c.shown, p.String())
