@@ -226,20 +226,22 @@ func TestRun_UnreadablePod(t *testing.T) {
 }
 
 // TestRun_UnsavedPod: a pod that cannot be saved does not run, because the next process would not know it. An invalid pod
-// and an invalid name change nothing.
+// and an invalid name change nothing. The log contains only the beginning of a name that is too long.
 func TestRun_UnsavedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t)
 		p := m.startProcess()
 		p.applyAndWait("web", `{}`)
 		p.bus.messages <- message{Delete: "web"}
+		p.bus.messages <- message{Delete: strings.Repeat("w", maxLine)}
 		synctest.Wait()
+		assert.Less(t, len(p.log.String()), maxLine/100)
 		require.NoError(t, os.RemoveAll(filepath.Join(m.state, "desired")))
 		p.applyAndWait("web", server)
 		time.Sleep(time.Minute)
 		assert.Empty(t, p.stopWithSignal(os.Interrupt))
 		assert.Empty(t, m.listContainers())
-		assert.Equal(t, 3, strings.Count(p.log.String(), "cannot handle a message"), p.log)
+		assert.Equal(t, 4, strings.Count(p.log.String(), "cannot handle a message"), p.log)
 	})
 }
 

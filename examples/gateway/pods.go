@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/syncloop/node/statedir"
@@ -53,9 +54,20 @@ func (g *gateway) receiveUntilDone(ctx context.Context) {
 			return
 		}
 		if err := g.handleMessage(m); err != nil {
-			g.config.Log.Error("cannot handle a message completely", "delete", m.Delete, "err", err)
+			g.config.Log.Error("cannot handle a message completely", "delete", cutAddress(m.Delete), "err", err)
 		}
 	}
+}
+
+// maxAddress is the longest valid NAMESPACE/NAME in bytes.
+const maxAddress = utilvalidation.DNS1123LabelMaxLength + len("/") + utilvalidation.DNS1123SubdomainMaxLength
+
+// cutAddress returns the address of a pod for the log. It cuts an address that is too long to be valid.
+func cutAddress(address string) string {
+	if len(address) <= maxAddress {
+		return address
+	}
+	return address[:maxAddress] + "..."
 }
 
 // handleMessage applies or deletes a pod. It returns an error for a message that does neither.
