@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // servedResource is a resource that clients of RoundTripper use.
@@ -56,8 +57,13 @@ func newServedResources(custom []metav1.APIResource) []*servedResource {
 		builtin(coordinationv1.SchemeGroupVersion, "leases", "Lease", false, func() Object { return &coordinationv1.Lease{} }),
 		builtin(nodev1.SchemeGroupVersion, "runtimeclasses", "RuntimeClass", false, func() Object { return &nodev1.RuntimeClass{} }),
 	}
+	scheme := runtime.NewScheme()
+	if len(custom) > 0 {
+		utilruntime.Must(kubernetesTypes.AddToScheme(scheme)) // It fails only for conflicting types.
+	}
 	for _, c := range custom {
-		r := &servedResource{APIResource: c, key: c.Name + "." + c.Group, hasStatus: slices.Contains(c.Verbs, "status"), newTyped: typedConstructor(c)}
+		r := &servedResource{APIResource: c, key: c.Name + "." + c.Group, hasStatus: slices.Contains(c.Verbs, "status")}
+		r.newTyped = typedConstructor(scheme, r.groupVersionKind())
 		r.Verbs = objectVerbs
 		r.newObject = func() Object { return customObject{&unstructured.Unstructured{Object: map[string]any{}}, r} }
 		all = append(all, r)

@@ -12,56 +12,26 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// typesOf returns the function that adds the Go types of a group and version of Kubernetes to a scheme. It returns nil
-// for any other group or version.
-func typesOf(version schema.GroupVersion) func(*runtime.Scheme) error {
-	switch version {
-	case v1.SchemeGroupVersion:
-		return v1.AddToScheme
-	case appsv1.SchemeGroupVersion:
-		return appsv1.AddToScheme
-	case autoscalingv2.SchemeGroupVersion:
-		return autoscalingv2.AddToScheme
-	case batchv1.SchemeGroupVersion:
-		return batchv1.AddToScheme
-	case discoveryv1.SchemeGroupVersion:
-		return discoveryv1.AddToScheme
-	case networkingv1.SchemeGroupVersion:
-		return networkingv1.AddToScheme
-	case policyv1.SchemeGroupVersion:
-		return policyv1.AddToScheme
-	case rbacv1.SchemeGroupVersion:
-		return rbacv1.AddToScheme
-	case schedulingv1.SchemeGroupVersion:
-		return schedulingv1.AddToScheme
-	case storagev1.SchemeGroupVersion:
-		return storagev1.AddToScheme
-	}
-	return nil
-}
+// kubernetesTypes adds the Go types of the groups of Kubernetes whose objects Config.Resources often has.
+var kubernetesTypes = runtime.NewSchemeBuilder(
+	v1.AddToScheme, appsv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, discoveryv1.AddToScheme,
+	networkingv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
+)
 
-// typedConstructor returns a function that makes an empty object of a kind of Kubernetes, or nil if the kind has no Go
-// type here. Typed clients of such kinds send protobuf, and strategic merge patches need the type.
-func typedConstructor(r metav1.APIResource) func() runtime.Object {
-	add := typesOf(schema.GroupVersion{Group: r.Group, Version: r.Version})
-	if add == nil {
-		return nil
-	}
-	scheme := runtime.NewScheme()
-	kind := schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
-	if err := add(scheme); err != nil || !scheme.Recognizes(kind) {
+// typedConstructor returns a function that makes an empty object of a kind of Kubernetes, or nil if the scheme has no Go
+// type of the kind. Typed clients of such kinds send protobuf, and strategic merge patches need the type.
+func typedConstructor(scheme *runtime.Scheme, kind schema.GroupVersionKind) func() runtime.Object {
+	if !scheme.Recognizes(kind) {
 		return nil
 	}
 	return func() runtime.Object {
 		o, err := scheme.New(kind)
-		if err != nil {
-			panic("apiservertest: " + err.Error()) // The scheme recognizes the kind.
-		}
+		utilruntime.Must(err) // The scheme recognizes the kind.
 		return o
 	}
 }
