@@ -34,6 +34,25 @@ func TestConformance_Containerd(t *testing.T) {
 	}
 }
 
+// startSandbox starts containerd and a sandbox with the image of its registry. It returns a runtime with this owner, and
+// a request for a container in the sandbox.
+func startSandbox(t *testing.T, version e2e.Version, owner string) (*cri.Runtime, runtime.CreateContainerRequest) {
+	t.Helper()
+	c := e2e.Start(t, version)
+	r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: owner})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: c.Registry.Image()})
+	require.NoError(t, err)
+	run := sandboxOf(web)
+	run.LogDir = t.TempDir()
+	sandbox, err := r.RunSandbox(t.Context(), run)
+	require.NoError(t, err)
+	create := containerOf(web, sandbox)
+	create.Image = c.Registry.Image()
+	return r, create
+}
+
 // A container with a target sees its processes.
 func TestContainerd_PIDTarget(t *testing.T) {
 	if testing.Short() {
@@ -41,18 +60,8 @@ func TestContainerd_PIDTarget(t *testing.T) {
 	}
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
-			c := e2e.Start(t, version)
-			r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: "target"})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, r.Close()) })
-			_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: c.Registry.Image()})
-			require.NoError(t, err)
-			run := sandboxOf(web)
-			run.LogDir = t.TempDir()
-			sandbox, err := r.RunSandbox(t.Context(), run)
-			require.NoError(t, err)
-			create := containerOf(web, sandbox)
-			create.Image, create.LogPath = c.Registry.Image(), ""
+			r, create := startSandbox(t, version, "target")
+			create.LogPath = ""
 			start := func(name, target string, command ...string) (id string) {
 				create.Name, create.PIDTarget, create.Command = name, target, command
 				id, err := r.CreateContainer(t.Context(), create)
@@ -80,18 +89,8 @@ func TestContainerd_LimitsAreSetAndRemoved(t *testing.T) {
 	}
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
-			c := e2e.Start(t, version)
-			r, err := cri.New(cri.Config{Endpoint: c.Endpoint, Owner: "limits"})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, r.Close()) })
-			_, err = r.PullImage(t.Context(), runtime.PullImageRequest{Image: c.Registry.Image()})
-			require.NoError(t, err)
-			run := sandboxOf(web)
-			run.LogDir = t.TempDir()
-			sandbox, err := r.RunSandbox(t.Context(), run)
-			require.NoError(t, err)
-			create := containerOf(web, sandbox)
-			create.Image, create.Command, create.LogPath = c.Registry.Image(), []string{"sleep", "3600"}, "0.log"
+			r, create := startSandbox(t, version, "limits")
+			create.Command, create.LogPath = []string{"sleep", "3600"}, "0.log"
 			create.Resources = runtime.Resources{PIDs: 20, MemoryBytes: 64 << 20, CPUPeriod: 100 * time.Millisecond, CPUQuota: 50 * time.Millisecond}
 			id, err := r.CreateContainer(t.Context(), create)
 			require.NoError(t, err)
@@ -109,8 +108,8 @@ func TestContainerd_LimitsAreSetAndRemoved(t *testing.T) {
 			assert.Contains(t, []string{"max", "9223372036854771712"}, limit("memory/memory.limit_in_bytes", "memory.max"))
 			assert.Contains(t, []string{"-1", "max 100000"}, limit("cpu/cpu.cfs_quota_us", "cpu.max"))
 			assert.Contains(t, []string{"max"}, limit("pids/pids.max", "pids.max"))
-			require.NoError(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: sandbox}))
-			require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: sandbox}))
+			require.NoError(t, r.StopSandbox(t.Context(), runtime.StopSandboxRequest{SandboxID: create.SandboxID}))
+			require.NoError(t, r.RemoveSandbox(t.Context(), runtime.RemoveSandboxRequest{SandboxID: create.SandboxID}))
 		})
 	}
 }
