@@ -48,21 +48,8 @@ func (a *allocatedResources) saveRecoveringPanic(pod *v1.Pod, resources allocati
 	return a.SaveResources(pod, resources)
 }
 
-// Remove deletes the stored resources of a pod if gone returns true for it, and cancels its pending save. The
-// collector of directories calls it. It uses the Remove method of Config.Pods.AllocatedResources, if the store
-// has that method.
+// Remove deletes the stored resources of a pod if gone returns true for it, and cancels its pending save. The collector of
+// directories calls it.
 func (a *allocatedResources) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	leave, err := a.lockPod(ctx, uid)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if !gone(uid) {
-		return nil
-	}
-	a.cancelPending(uid)
-	if store, ok := a.AllocatedResources.(conditionalRemover); ok {
-		return store.Remove(ctx, uid, gone)
-	}
-	return a.DropResources(uid)
+	return a.removeIfGone(ctx, uid, gone, a.AllocatedResources, a.AllocatedResources.DropResources)
 }

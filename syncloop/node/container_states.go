@@ -76,21 +76,8 @@ func (c *containerStates) DropContainers(uid types.UID) error {
 	return c.applyNowOrRetryLater(uid, drop, drop)
 }
 
-// Remove deletes the stored states of a pod if gone returns true for it, and cancels its pending save. The
-// collector of directories calls it. It uses the Remove method of Config.Pods.ContainerStates, if the store has
-// that method.
+// Remove deletes the stored states of a pod if gone returns true for it, and cancels its pending save. The collector of
+// directories calls it.
 func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	leave, err := c.lockPod(ctx, uid)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if !gone(uid) {
-		return nil
-	}
-	c.cancelPending(uid)
-	if r, ok := c.ContainerStates.(conditionalRemover); ok {
-		return r.Remove(ctx, uid, gone)
-	}
-	return c.ContainerStates.DropContainers(uid)
+	return c.removeIfGone(ctx, uid, gone, c.ContainerStates, c.ContainerStates.DropContainers)
 }

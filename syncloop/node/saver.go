@@ -75,6 +75,24 @@ func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err e
 	}
 }
 
+// removeIfGone cancels the pending change of a pod and deletes its stored state, if gone returns true while no other call
+// changes the state. It calls the method Remove of the store, or drop if the store has no such method.
+func (s *saver) removeIfGone(ctx context.Context, uid types.UID, gone func(types.UID) bool, store any, drop func(types.UID) error) error {
+	leave, err := s.lockPod(ctx, uid)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if !gone(uid) {
+		return nil
+	}
+	s.cancelPending(uid)
+	if remover, ok := store.(conditionalRemover); ok {
+		return remover.Remove(ctx, uid, gone)
+	}
+	return drop(uid)
+}
+
 // tryLockPod locks the stored state of a pod with the latch and returns nil. If another call has locked it,
 // tryLockPod returns that call's latch, which opens when the state is unlocked.
 func (s *saver) tryLockPod(uid types.UID, latch executor.Latch) (lockedBy executor.Latch) {

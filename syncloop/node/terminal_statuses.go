@@ -99,21 +99,8 @@ func (e *terminalStatuses) dropRecoveringPanic(uid types.UID) (err error) {
 	return e.TerminalStatuses.Drop(uid)
 }
 
-// Remove deletes the stored status of a pod if gone returns true for it, and cancels its pending save. The
-// collector of directories calls it. It uses the Remove method of Config.Pods.TerminalStatuses, if the store
-// has that method.
+// Remove deletes the stored status of a pod if gone returns true for it, and cancels its pending save. The collector of
+// directories calls it.
 func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	leave, err := e.lockPod(ctx, uid)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if !gone(uid) {
-		return nil
-	}
-	e.cancelPending(uid)
-	if store, ok := e.TerminalStatuses.(conditionalRemover); ok {
-		return store.Remove(ctx, uid, gone)
-	}
-	return e.TerminalStatuses.Drop(uid)
+	return e.removeIfGone(ctx, uid, gone, e.TerminalStatuses, e.TerminalStatuses.Drop)
 }
