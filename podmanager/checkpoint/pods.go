@@ -67,8 +67,8 @@ func (p *Pods) Load() (pods []*v1.Pod) {
 // that Load does not return. If there are several errors it returns one of them.
 func (p *Pods) ReadError() error { return p.files.readError }
 
-// Save stores a pod. It replaces the file of the UID. It returns when the file is complete on disk.
-// A pod of more than MaxSize bytes is an error.
+// Save stores a pod. It replaces the file of the UID. It returns when the file is complete on disk. After a nil error the
+// pod counts as stored also if an earlier Drop of the UID has failed. A pod of more than MaxSize bytes is an error.
 func (p *Pods) Save(pod *v1.Pod) error {
 	text, err := json.Marshal(&storedPod{header: newHeader(pod), Pod: pod})
 	if err == nil && len(text) > MaxSize {
@@ -80,6 +80,9 @@ func (p *Pods) Save(pod *v1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.mu.undropped, pod.UID)
 	return nil
 }
 

@@ -132,3 +132,24 @@ func TestPods_UIDForNameAfterFailedDrop(t *testing.T) {
 	assert.NotEqual(t, first, second)
 	assert.Empty(t, p.undroppedUIDs())
 }
+
+// TestPods_SaveAfterFailedDrop: a pod that was saved again after a Drop has failed is stored, and UIDForName does not drop
+// the pod.
+func TestPods_SaveAfterFailedDrop(t *testing.T) {
+	root := t.TempDir()
+	p, err := NewPods(Config{Root: root})
+	require.NoError(t, err)
+	uid := podspec.UIDFromName("default", "web")
+	require.NoError(t, p.Save(newPod(uid)))
+	fault, sync := errors.New("the disk is broken"), p.files.syncDir
+	p.files.syncDir = func(string) error { return fault }
+	require.ErrorIs(t, p.Drop(uid), fault)
+	p.files.syncDir = sync
+	require.NoError(t, p.Save(newPod(uid)))
+	found, err := p.UIDForName("default", "web")
+	require.NoError(t, err)
+	assert.Equal(t, uid, found)
+	p, err = NewPods(Config{Root: root})
+	require.NoError(t, err)
+	assert.Len(t, p.Load(), 1)
+}
