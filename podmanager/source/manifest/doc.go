@@ -60,8 +60,10 @@
 // second while changes continue. On Linux it lists the directory and reads the files that inotify has named, links, and
 // files whose last read failed. A scan of all files runs once in each period, and at once after lost events, after a
 // change of the directory, of the link to it or of a ConfigMap volume, and on other systems after each change. So a
-// change without an event is found too: a change through a hard link, a mapping in memory, or another host. A file that
-// is read is hashed, and parsed if the hash is new. The modification time has no effect.
+// change without an event is found too: a change through a hard link, a mapping in memory, a mount, or another host. If
+// the path is a link, the removal of the directory behind the link has no event either. Changes in a new directory in its
+// place may wait for the end of the period. A file that is read is hashed, and parsed if the hash is new. The
+// modification time has no effect.
 //
 // Write a manifest elsewhere and rename it into the directory: a file that is written in place may be read when it is
 // half written.
