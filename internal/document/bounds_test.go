@@ -62,6 +62,7 @@ func TestRead_F4_Bombs(t *testing.T) {
 		"many documents":               {strings.Repeat("---\na\n", 150_000), "more than 200000 fields, items and lines"},
 		"an alias as a key":            {"a: &a " + long + "\n? *a\n: v\n", "line 2: a key must be a plain word"},
 		"a huge key":                   {strings.Repeat("k", 1<<20+1) + ": v", "larger than 1 MiB"},
+		"a long unknown anchor":        {"a: *" + strings.Repeat("z", 300_000), "zzz..."},
 		"long unknown fields":          {`{"items": [{` + repeatNumbered(`"x%[1]d`+strings.Repeat("f", 9000)+`": 1, `, 100) + `"kind": "Pod"}]}`, "f...: unknown field"},
 		"deep nesting":                 {strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "line 1: not JSON: nested deeper than 100 levels"},
 		"deep nesting over lines":      {nestedLines(200), "line 102: nested deeper than 100 levels"},

@@ -52,12 +52,20 @@ func decodeYAMLRecovering(dec *yaml.Decoder, node *yaml.Node) (err error) {
 // yamlErrorText matches a syntax error. The library gives the line only in the text of the error.
 var yamlErrorText = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
-// syntaxFault converts an error of the YAML library to a fault. The fault has the line if the error names one.
+// maxSyntaxError is the maximum length in bytes of an error of the YAML library in a fault. The error may contain a
+// name from the document.
+const maxSyntaxError = 256
+
+// syntaxFault converts an error of the YAML library to a fault. The fault has the line if the error names one. It cuts a
+// long error.
 func syntaxFault(err error) Fault {
 	f := Fault{Reason: err.Error(), Syntax: true}
 	if m := yamlErrorText.FindStringSubmatch(f.Reason); m != nil {
 		f.Line, _ = strconv.Atoi(m[1])
 		f.Reason = "not YAML: " + m[2]
+	}
+	if len(f.Reason) > maxSyntaxError {
+		f.Reason = strings.ToValidUTF8(f.Reason[:maxSyntaxError], "") + "..."
 	}
 	return f
 }
