@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,27 @@ func (r listRecorder) Event(_ k8sruntime.Object, _, reason, _ string) {
 // Eventf implements runtime.EventRecorder.
 func (r listRecorder) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
 	r.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+// annotatedListRecorder also stores the annotations of events.
+type annotatedListRecorder struct{ listRecorder }
+
+// AnnotatedEventf stores the reason and the annotations of an event.
+func (r annotatedListRecorder) AnnotatedEventf(_ k8sruntime.Object, annotations map[string]string, _, reason, _ string, _ ...any) {
+	*r.reports = append(*r.reports, fmt.Sprint("event ", reason, " ", annotations))
+}
+
+// TestSimulation_AnnotatedEvents: a recorder that can add annotations gets the annotations of an eviction.
+func TestSimulation_AnnotatedEvents(t *testing.T) {
+	var reports []string
+	b := nodetest.New(t, nodetest.Config{Configure: func(c *node.Config) { c.Recorder = annotatedListRecorder{listRecorder{&reports}} }})
+	b.Apply(webPod("web"))
+	b.Run(time.Second)
+	_, err := b.Node().Evict("uid-web", node.Eviction{Annotations: map[string]string{"starved_containers": "c"}})
+	require.NoError(t, err)
+	b.Run(time.Second)
+	assert.Contains(t, reports, "event Evicted map[starved_containers:c]")
+	b.Stop()
 }
 
 // TestSimulation_CrashedNodeReportsNothing: code of a crashed node returns from its calls with an error and then reports
