@@ -49,6 +49,7 @@ type webSocketFrameReader struct {
 	key       [4]byte // masks the parts of the frame; the first byte masks the channel
 	encoded   []byte  // of a message in base64: data that no part contains yet
 	isSplit   bool    // of a message in base64: it has an earlier part
+	isPadded  bool    // of a message in base64: its last part ended with padding, so no data may follow
 }
 
 // Read implements io.Reader. It returns the frames of the client, with each long frame split into several frames.
@@ -109,7 +110,7 @@ func (f *webSocketFrameReader) startNextFrameOrPart() error {
 func (f *webSocketFrameReader) startDataFrame(opcode byte, length uint64) error {
 	isFirst := opcode != continuation
 	if isFirst {
-		f.opcode, f.encoded, f.isSplit = opcode, f.encoded[:0], false
+		f.opcode, f.encoded, f.isSplit, f.isPadded = opcode, f.encoded[:0], false, false
 	}
 	switch {
 	case length > math.MaxInt64, isFirst && f.isPartial && length == 0:
@@ -165,9 +166,10 @@ func (f *webSocketFrameReader) startBase64Part() error {
 		return nil
 	}
 	f.isSplit = f.isSplit || !isLast
-	if _, err := base64.StdEncoding.AppendDecode(nil, f.encoded); err != nil && f.isSplit {
+	if _, err := base64.StdEncoding.AppendDecode(nil, f.encoded); f.isSplit && (err != nil || f.isPadded) {
 		return errWebSocketFrame
 	}
+	f.isPadded = len(f.encoded) > 0 && f.encoded[len(f.encoded)-1] == '='
 	f.header = append(append(webSocketHeader(f.opcode, 1+len(f.encoded), [4]byte{}), f.channel), f.encoded...)
 	f.encoded = f.encoded[:0]
 	return nil

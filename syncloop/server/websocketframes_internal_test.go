@@ -189,6 +189,7 @@ func TestWebSocketFrames_NoBase64(t *testing.T) {
 		{"!" + long, nil, true},
 		{long + "!", []unmasked{{0x81, "0" + long}}, true},
 		{long + "abc", []unmasked{{0x81, "0" + long}}, true},
+		{long[4:] + "abc=" + "abcd", []unmasked{{0x81, "0" + long[4:] + "abc="}}, true},
 	} {
 		sent := append(clientFrame(0x01, key, "0"), clientFrame(0x80, key, c.message)...)
 		read, err := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(bytes.NewReader(sent)), isBase64: true})
