@@ -62,16 +62,17 @@ func main() {
 // then to the whole process group.
 const duplicateSignalGap = 100 * time.Millisecond
 
-// dropDuplicateSignals passes signals on, except a signal within duplicateSignalGap after the last one that it has
-// passed on. It ends when signals is closed.
+// dropDuplicateSignals passes signals on, except one that is the same as the last passed one, within duplicateSignalGap
+// after it. It ends when signals is closed.
 func dropDuplicateSignals(signals <-chan os.Signal) <-chan os.Signal {
 	passed := make(chan os.Signal, cap(signals))
 	go func() {
 		defer close(passed)
-		var last time.Time
+		var last os.Signal
+		var lastTime time.Time
 		for s := range signals {
-			if now := time.Now(); now.Sub(last) >= duplicateSignalGap {
-				last = now
+			if now := time.Now(); s != last || now.Sub(lastTime) >= duplicateSignalGap {
+				last, lastTime = s, now
 				passed <- s
 			}
 		}

@@ -280,8 +280,10 @@ func TestDropDuplicateSignals(t *testing.T) {
 			time.Sleep(pause)
 			signals <- os.Interrupt
 		}
+		signals <- syscall.SIGTERM
+		signals <- syscall.SIGTERM
 		close(signals)
 		<-done
-		assert.Equal(t, []string{"interrupt 0s", "interrupt 100ms", "interrupt 300ms"}, received)
+		assert.Equal(t, []string{"interrupt 0s", "interrupt 100ms", "interrupt 300ms", "terminated 300ms"}, received)
 	})
 }
