@@ -94,6 +94,8 @@ func (p *Pods) Save(pod *v1.Pod) error {
 // UIDForName finds a pod that was stored under a UID of UIDForName or of node.UIDFromName, also if its file is damaged.
 // If an earlier Drop of the name has failed, UIDForName drops the pod again. Its error then means that the name cannot
 // get a new UID, because a later agent would find two pods with the name.
+//
+// UIDForName and the Save after it must not run concurrently for one name: two calls before a Save return different UIDs.
 func (p *Pods) UIDForName(namespace, name string) (types.UID, error) {
 	prefix := podspec.UIDFromName(namespace, name)
 	for _, uid := range p.undroppedUIDs() {

@@ -52,9 +52,9 @@ type Forgetter interface {
 	Forget(keep func(uid types.UID) bool)
 }
 
-// FeatureReporter is a PodSyncer that supports only some fields of a pod. The node rejects pods that
-// need other fields, with reason UnsupportedField, or SupplementalGroupsPolicyNotSupported. For a PodSyncer without this method the node checks
-// no fields; Config.Scheduling.Admit can check them.
+// FeatureReporter is a PodSyncer that supports only some fields of a pod. The node rejects pods that need other fields,
+// with reason UnsupportedField, or SupplementalGroupsPolicyNotSupported. For a PodSyncer without this method the node
+// checks no fields; Config.Scheduling.Admit can check them.
 type FeatureReporter interface {
 	// Features returns the features that the PodSyncer supports now. The node calls it at each
 	// admission of a pod, concurrently. It must not block.

@@ -204,9 +204,9 @@ func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
 	return snapshot
 }
 
-// sortPathsAndReportIgnoredNames returns the paths of all known files of the last listing, sorted. Paths of files with an ignored name,
-// which an earlier version has read, are last, so that their pods do not replace other pods. It reports each of
-// them as a fault.
+// sortPathsAndReportIgnoredNames returns the paths of all known files of the last listing, sorted. Paths of files with
+// an ignored name, which an earlier version has read, are last, so that their pods do not replace other pods. It
+// reports each of them as a fault.
 func (s *Source) sortPathsAndReportIgnoredNames() []string {
 	var last []string
 	paths := slices.DeleteFunc(slices.Clone(s.listed), func(path string) bool {
