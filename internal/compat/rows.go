@@ -40,6 +40,8 @@ const (
 	printModules = `echo "k8s.io $(go list -m -f '{{.Version}}' k8s.io/{api,apimachinery,client-go,component-helpers,cri-api,kubelet,streaming} | sort -u | paste -sd/), ` +
 		`controller-runtime $(cd examples/operatortest; go list -m -f '{{.Version}}' sigs.k8s.io/controller-runtime)"`
 	testCore = "go test -vet off -short $core"
+	// nextGo lets the go command download the Go release that a module requires.
+	nextGo = "export GOTOOLCHAIN=auto; "
 )
 
 // moduleTable has the families of the k8s.io modules with the controller-runtime that requires them.
@@ -49,23 +51,23 @@ func moduleTable() Table {
 		{Command: testCore, Tests: map[string][]string{"core": nil}},
 		{Command: "cd examples/operatortest; go test .", Tests: map[string][]string{operators: nil}},
 	}
-	raised := func(version, controllerRuntime string) []Step {
+	raised := func(environment, version, controllerRuntime string) []Step {
 		get := "go get k8s.io/{api,apimachinery,client-go,component-helpers,cri-api,kubelet,streaming}@%[1]s; go mod tidy; go build ./..."
 		getOperators := "cd examples/operatortest; go get k8s.io/{api,apiextensions-apiserver,apimachinery,client-go}@%[1]s sigs.k8s.io/controller-runtime@%[2]s; go mod tidy; go test ."
 		return []Step{
-			{Command: fmt.Sprintf(get, version), Compiles: []string{"core", all}},
-			tests[0],
-			{Command: fmt.Sprintf(getOperators, version, controllerRuntime), Tests: map[string][]string{operators: nil}},
+			{Command: environment + fmt.Sprintf(get, version), Compiles: []string{"core", all}},
+			{Command: environment + testCore, Tests: map[string][]string{"core": nil}},
+			{Command: environment + fmt.Sprintf(getOperators, version, controllerRuntime), Tests: map[string][]string{operators: nil}},
 		}
 	}
 	return Table{
 		Name: "modules", Title: "k8s.io modules", Subject: "versions", Columns: []string{"core", all, operators},
 		Intro: `The first row has the versions of go.mod, the second one the newest release, the third one a pre-release for information. No
-controller-runtime requires that pre-release; its row has the newest controller-runtime.`,
+controller-runtime requires that pre-release; its row has the newest controller-runtime. It needs Go 1.27, which the go command downloads.`,
 		Rows: []Row{
 			{Name: "oldest", Versions: printModules, Steps: append([]Step{{Command: "go build ./...", Compiles: []string{"core", all}}}, tests...)},
-			{Name: "newest", Versions: printModules, InCopy: true, Steps: raised("latest", "latest")},
-			{Name: "next", Versions: printModules, InCopy: true, Informational: true, Steps: raised("v0.38.0-alpha.2", "latest")},
+			{Name: "newest", Versions: printModules, InCopy: true, Steps: raised("", "latest", "latest")},
+			{Name: "next", Versions: nextGo + printModules, InCopy: true, Informational: true, Steps: raised(nextGo, "v0.38.0-alpha.0", "latest")},
 		},
 	}
 }
