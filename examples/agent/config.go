@@ -32,7 +32,7 @@ func (o *options) setConfig(path string) error {
 }
 
 // criFlags are the flags that have no effect on the in-memory runtime.
-var criFlags = []string{"cri-endpoint", "log-dir", "resolv-conf"}
+var criFlags = []string{"cgroup-driver", "cri-endpoint", "log-dir", "resolv-conf"}
 
 // applyConfigFile reads a KubeletConfiguration file and sets the options that correspond to its fields. It adds
 // a warning for each field that has no effect on this agent. usesCRI decides from the settings whether fields

@@ -64,6 +64,7 @@ maxParallelImagePulls: 3
 clusterDNS: [192.0.2.53, "2001:db8::53"]
 clusterDomain: cluster.local
 resolvConf: `+dir+`/resolv
+cgroupDriver: cgroupfs
 crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 `)})
 	require.NoError(t, err)
@@ -74,7 +75,7 @@ crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 	assert.Equal(t, []any{"127.0.0.3:10299", 9, "cri", "unix:///run/x.sock", "/var/log/x"}, []any{o.listen, o.maxPods, o.runtime, o.criEndpoint, o.logs.Dir})
 	assert.Equal(t, []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoSchedule}, {Key: "x", Effect: v1.TaintEffectNoExecute}}, o.taints)
 	assert.Equal(t, []any{int64(1 << 20), 4, 70, 60, 3}, []any{o.logMaxBytes, o.logMaxFiles, o.imageGC.HighThresholdPercent, o.imageGC.LowThresholdPercent, o.maxPulls})
-	assert.Equal(t, []any{[]string{"192.0.2.53", "2001:db8::53"}, "cluster.local", dir + "/resolv"}, []any{o.dns.ClusterDNS, o.dns.ClusterDomain, *o.resolver})
+	assert.Equal(t, []any{[]string{"192.0.2.53", "2001:db8::53"}, "cluster.local", dir + "/resolv", "cgroupfs"}, []any{o.dns.ClusterDNS, o.dns.ClusterDomain, *o.resolver, o.cgroups.Driver})
 
 	// The file above has every field of the struct, and every field sets a flag.
 	known := map[string]bool{}
@@ -106,6 +107,22 @@ func TestConfig_FlagsWin(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, o.listen)
 	assert.False(t, o.usesEmbeddedExamples(), "no examples run beside a configuration")
+}
+
+// TestConfig_CgroupDriver: a flag overrides the field, an empty field sets nothing, and an invalid field is refused.
+func TestConfig_CgroupDriver(t *testing.T) {
+	cri := func(field string) []string {
+		return []string{"--config", kubeletFile(t, "staticPodPath: "+t.TempDir()+"\n"+field), "--runtime", "cri"}
+	}
+	o, err := parseAgentOptions(append(cri("cgroupDriver: systemd\n"), "--cgroup-driver", "cgroupfs"))
+	require.NoError(t, err)
+	assert.Equal(t, "cgroupfs", o.cgroups.Driver)
+	o, err = parseAgentOptions(cri("cgroupDriver: \"\"\n"))
+	require.NoError(t, err)
+	assert.Empty(t, o.cgroups.Driver)
+	args := cri("cgroupDriver: none\n")
+	_, err = parseAgentOptions(args)
+	assert.EqualError(t, err, "--config "+args[1]+": line 4: cgroupDriver \"none\": expected cgroupfs or systemd")
 }
 
 // TestConfig_Eviction: the fields about evictions set the same thresholds as the flags. A flag overrides its field.
@@ -204,8 +221,10 @@ resolvConf: /no/such/resolv.conf
 clusterDomain: cluster.local
 staticPodURLHeader: {A: [b]}
 cgroupDriver: systemd
+cgroupRoot: /pods
 `)
 	runtimeOnly := []string{
+		file + ": line 9: cgroupDriver has no effect on the runtime in memory",
 		file + ": line 4: containerRuntimeEndpoint has no effect on the runtime in memory",
 		file + ": line 5: podLogsDir has no effect on the runtime in memory",
 		file + ": line 6: resolvConf has no effect on the runtime in memory",
@@ -213,7 +232,7 @@ cgroupDriver: systemd
 	others := []string{file + ": line 8: staticPodURLHeader has no effect without --manifest-url", file + ": line 7: clusterDomain has no effect without --cluster-dns"}
 	o, err := parseAgentOptions([]string{"--config", file, "--runtime", "memory"})
 	require.NoError(t, err)
-	assert.Equal(t, slices.Concat([]string{file + ": line 9: cgroupDriver has no effect on this agent"}, runtimeOnly, others), o.warnings)
+	assert.Equal(t, slices.Concat([]string{file + ": line 10: cgroupRoot has no effect on this agent"}, runtimeOnly, others), o.warnings)
 	assert.Equal(t, []any{"memory", "", "", "", 0}, []any{o.runtime, o.criEndpoint, o.logs.Dir, o.dns.ClusterDomain, len(o.urlHeader)})
 	assert.Nil(t, o.resolver)
 

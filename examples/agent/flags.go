@@ -55,6 +55,7 @@ func (o *options) nodeFlags() flagSet {
 		cliFlag{name: "state-dir", value: "DIR", description: "directory for volumes, logs and terminal statuses (none; with cri " + defaultStateDir + ")", set: o.setStateDir}.withAliases("root-dir"),
 		{name: "log-dir", value: "DIR", description: "directory of containers' logs, for this node alone (/var/log/pods, with others)", set: o.logs.SetDir},
 		{name: "cgroups-per-qos", value: "BOOL", description: "give each pod a cgroup with its limits, with --runtime=cri (true)", set: o.cgroups.SetPerQOS},
+		{name: "cgroup-driver", value: "cgroupfs|systemd", description: "driver of a runtime that reports none (systemd if the host has it)", set: o.cgroups.SetDriver},
 		{name: "pod-max-pids", value: "N", description: "processes of a pod at most, with --cgroups-per-qos (-1: no limit)", set: o.cgroups.SetMaxPIDs},
 		{name: "system-reserved", value: "NAME=N,...", description: "cpu, memory, ephemeral-storage and pid that pods cannot use (none)", set: o.reserved.SetSystem},
 		{name: "kube-reserved", value: "NAME=N,...", description: "more of these, for the agent and the runtime (none)", set: o.reserved.SetKube},

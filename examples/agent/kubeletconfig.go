@@ -34,6 +34,7 @@ type kubeletConfig struct {
 	MaxPods                  int32               `json:"maxPods"`
 	RegisterNode             bool                `json:"registerNode"`
 	RegisterWithTaints       []v1.Taint          `json:"registerWithTaints"`
+	CgroupDriver             string              `json:"cgroupDriver"`
 	ContainerRuntimeEndpoint string              `json:"containerRuntimeEndpoint"`
 	PodLogsDir               string              `json:"podLogsDir"`
 	ContainerLogMaxSize      string              `json:"containerLogMaxSize"`
@@ -64,7 +65,7 @@ type kubeletConfig struct {
 }
 
 // kubeletOnlyFields are the fields of a KubeletConfiguration that have an effect on a kubelet only.
-const kubeletOnlyFields = `authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
+const kubeletOnlyFields = `authentication authorization cgroupRoot cgroupsPerQOS
 	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval contentType
 	cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
 	defaultPodSysctls
@@ -175,6 +176,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		text("enableServer", some(c.EnableServer != nil && !*c.EnableServer, "listen"), ""),
 		unlessZero("maxPods", "max-pods", strconv.Itoa(int(c.MaxPods))),
 		text("registerWithTaints", some(len(c.RegisterWithTaints) > 0, "taints"), formatTaintsForFlag(c.RegisterWithTaints)),
+		text("cgroupDriver", some(c.CgroupDriver != "", "cgroup-driver"), c.CgroupDriver),
 		unlessZero("containerRuntimeEndpoint", "cri-endpoint", c.ContainerRuntimeEndpoint),
 		unlessZero("podLogsDir", "log-dir", c.PodLogsDir),
 		text("containerLogMaxSize", some(c.ContainerLogMaxSize != "", "log-max-size"), c.ContainerLogMaxSize),

@@ -110,6 +110,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", "unix://here"}, `agent: --cri-endpoint "unix://here": expected a socket, as unix:///run/containerd/containerd.sock`},
 		{[]string{"--manifests", ".", "--runtime", "cri", "--cri-endpoint", ""}, `agent: --cri-endpoint "": expected a socket, as unix:///run/containerd/containerd.sock`},
 		{[]string{"--runtime", "cri"}, `agent: --runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory`},
+		{[]string{"--cgroup-driver", "cgroup2"}, `agent: --cgroup-driver "cgroup2": expected cgroupfs or systemd`},
 		{[]string{"--max-container-restart-period", "0s"}, `agent: --max-container-restart-period "0s": expected a duration above zero, such as 10s or 1m30s`},
 		{[]string{"--cri-endpoint", "/run/x.sock", "--runtime", "memory"}, `agent: --cri-endpoint has no effect without --runtime cri`},
 		{[]string{"--node-ip", "here"}, `agent: --node-ip "here": expected addresses, as 192.0.2.1,2001:db8::1`},

@@ -44,6 +44,7 @@ func TestRun_Arguments(t *testing.T) {
 		{[]string{"--node-ip", "y"}, 2, "", "cluster: invalid value \"y\" for flag --node-ip: expected addresses, as 192.0.2.1,2001:db8::1\n"},
 		{[]string{"--node-labels", "y"}, 2, "", "cluster: invalid value \"y\" for flag --node-labels: expected labels, as disk=ssd,zone=a\n"},
 		{[]string{"--register-with-taints", "a=b:Never"}, 2, "", "cluster: invalid value \"a=b:Never\" for flag --register-with-taints: expected taints, as dedicated=gpu:NoSchedule\n"},
+		{[]string{"--cgroup-driver", "y"}, 2, "", "cluster: invalid value \"y\" for flag --cgroup-driver: expected cgroupfs or systemd\n"},
 		{[]string{"--cluster-dns", "y"}, 2, "", "cluster: invalid value \"y\" for flag --cluster-dns: expected addresses, as 192.0.2.1,2001:db8::1\n"},
 		{[]string{"--kubeconfig", "x", "--cluster-domain", "a b"}, 2, "", "cluster: --cluster-domain \"a b\": expected a DNS name, as cluster.local\n"},
 		{[]string{"--kubeconfig", "x", "--hostname-override", "A_b"}, 2, "", "cluster: --hostname-override \"a_b\": expected a DNS name of lower case letters, digits, dashes and dots, as node-1\n"},

@@ -60,6 +60,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes, logs and state, for cri")
 	f.Func("log-dir", "`directory` of containers' logs, for this node alone; if empty /var/log/pods, for cri", o.logs.SetDir)
 	f.Func("cgroups-per-qos", "`true` gives each pod a cgroup with its limits, for cri; the default", o.cgroups.SetPerQOS)
+	f.Func("cgroup-driver", "`cgroupfs|systemd` is the cgroup driver of a runtime that reports none, as containerd before 2.0; if empty systemd on a host with systemd, and otherwise cgroupfs", o.cgroups.SetDriver)
 	f.Func("pod-max-pids", "`number` of processes of a pod at most, with --cgroups-per-qos; -1, the default, is no limit", o.cgroups.SetMaxPIDs)
 	f.Func("eviction-hard", "`thresholds` below which pods are evicted, as memory.available<100Mi; empty for none; if absent the kubelet's with cri, and none in memory", o.eviction.SetHard)
 	f.Func("eviction-soft", "`thresholds` that act after their grace period; none if absent", o.eviction.SetSoft)

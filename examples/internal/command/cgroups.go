@@ -17,6 +17,9 @@ type PodCgroups struct {
 	Off bool
 	// MaxPIDs is how many processes all containers of a pod may have together; 0 is no limit.
 	MaxPIDs int64
+	// Driver is the cgroup driver of a runtime that does not report its driver. "" means systemd on a host that systemd
+	// manages, and cgroupfs on every other host.
+	Driver string
 }
 
 // SetPerQOS sets the flag --cgroups-per-qos.
@@ -38,6 +41,16 @@ func (p *PodCgroups) SetMaxPIDs(text string) error {
 	return nil
 }
 
+// SetDriver sets the flag --cgroup-driver. "" is the default.
+func (p *PodCgroups) SetDriver(text string) error {
+	switch text {
+	case "", cri.CgroupDriverCgroupfs, cri.CgroupDriverSystemd:
+		p.Driver = text
+		return nil
+	}
+	return errors.New("expected cgroupfs or systemd")
+}
+
 // driverTimeout is how long a runtime may take to return its cgroup driver.
 const driverTimeout = 2 * time.Second
 
@@ -55,9 +68,9 @@ func (p *PodCgroups) configureRelease(c *node.Config, root cgroups.Root, files c
 	return nil
 }
 
-// Configure gives the pods of a node cgroups below /podkeel-<owner>, and limits all of them together. It does not if the flags switch that off, the
-// runtime has the cgroup driver systemd, or this host permits no cgroups; then it logs why. A runtime that does not
-// answer counts as having the driver systemd on a host with systemd, and otherwise cgroupfs.
+// Configure gives the pods of a node cgroups below /podkeel-<owner>, and limits all of them together. It does not if the
+// flags switch that off, the cgroup driver of the runtime is systemd, or this host permits no cgroups; then it logs why.
+// A runtime that does not answer counts as one that does not report its driver. A kubelet exits then.
 func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner string) error {
 	root, err := cgroups.RootForOwner(owner)
 	if err != nil {
@@ -65,23 +78,20 @@ func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner strin
 	}
 	files := cgroups.NewHostFiles("/")
 	capabilities := cgroups.Probe(files, root)
-	systemd := capabilities.Systemd
-	ctx, cancel := context.WithTimeout(context.Background(), driverTimeout)
-	defer cancel()
-	if driver, err := runtime.CgroupDriver(ctx); err == nil {
-		systemd = driver == cri.CgroupDriverSystemd
-	}
-	if p.Off && capabilities.State == cgroups.Ready {
+	if p.Off {
+		if capabilities.State != cgroups.Ready {
+			return nil
+		}
 		return p.configureRelease(c, root, files, capabilities)
 	}
-	if c.Log != nil && !p.Off && (systemd || capabilities.State != cgroups.Ready) {
-		reason := capabilities.Reason
-		if systemd {
-			reason = "the runtime has the cgroup driver systemd"
-		}
-		c.Log.Warn("pods get no cgroups of their own: only the limits of their containers apply", "reason", reason)
+	ctx, cancel := context.WithTimeout(context.Background(), driverTimeout)
+	defer cancel()
+	reported, reportErr := runtime.CgroupDriver(ctx)
+	driver := decideDriver(p.Driver, reported, capabilities.Systemd)
+	if c.Log != nil {
+		driver.logWarnings(c.Log, capabilities, reportErr)
 	}
-	if systemd || capabilities.State != cgroups.Ready {
+	if driver.name == cri.CgroupDriverSystemd || capabilities.State != cgroups.Ready {
 		return nil
 	}
 	c.Cgroups.MaxPIDs, c.Cgroups.EnforceAllocatable = p.MaxPIDs, true

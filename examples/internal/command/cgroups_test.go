@@ -20,4 +20,13 @@ func TestPodCgroups_Flags(t *testing.T) {
 	for _, text := range []string{"0", "-2", "x", "9223372036854775808"} {
 		assert.EqualError(t, p.SetMaxPIDs(text), "expected a number of at least 1, or -1")
 	}
+	for _, text := range []string{"cgroupfs", "systemd", ""} {
+		assert.NoError(t, p.SetDriver(text))
+		assert.Equal(t, text, p.Driver)
+	}
+	assert.NoError(t, p.SetDriver("cgroupfs"))
+	for _, text := range []string{"Systemd", "cgroupfs ", "none"} {
+		assert.EqualError(t, p.SetDriver(text), "expected cgroupfs or systemd")
+	}
+	assert.Equal(t, "cgroupfs", p.Driver)
 }
