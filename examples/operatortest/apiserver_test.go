@@ -57,8 +57,13 @@ func newAPIEnv(t testing.TB, config *rest.Config, limit time.Duration) *env {
 	return e
 }
 
-// startManager runs the operator in a manager of controller-runtime until the end of the test.
-func startManager(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
+// startManager runs the operator in a manager of controller-runtime until the end of the test. It returns the manager.
+//
+// SkipNameValidation permits a second manager with a controller of the same name: controller-runtime remembers the names of
+// the whole process. The bind addresses "0" switch the listeners off. In a bubble, virtual time stands still while a
+// goroutine waits for a connection. Connections to a real API server are closed, because each idle one has goroutines. The
+// API server in memory has no connections.
+func startManager(t testing.TB, config *rest.Config, scheme *runtime.Scheme) manager.Manager {
 	t.Helper()
 	m, err := manager.New(config, manager.Options{
 		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Controller: crconfig.Controller{SkipNameValidation: new(true)},
@@ -73,6 +78,7 @@ func startManager(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 		require.NoError(t, <-done)
 		utilnet.CloseIdleConnectionsFor(m.GetHTTPClient().Transport)
 	})
+	return m
 }
 
 // deleteAll deletes the Site, its pods and the nodes, so that the next test begins without them.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -133,6 +134,28 @@ func TestRoundTripper_Protobuf(t *testing.T) {
 		require.NoError(h, err)
 		h.requireResponse("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00"+string(envelope), 201, `"name":"web"`)
 		h.requireResponse("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00\xff", 400, "the body cannot be read")
+	})
+}
+
+// TestRoundTripper_EventsV1: an event recorder of events.k8s.io sends protobuf, and counts a repeated event by a strategic
+// merge patch. Without the entry in Config.Resources the server does not serve the group. These events are not in core/v1.
+func TestRoundTripper_EventsV1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/apis/events.k8s.io/v1/namespaces/default/events"
+		event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "web.1"}, Reason: "Scaled"}
+		raw, err := event.Marshal()
+		require.NoError(t, err)
+		envelope, err := (&runtime.Unknown{Raw: raw}).Marshal()
+		require.NoError(t, err)
+		without := apiservertest.New(apiservertest.Config{})
+		h := &httpHarness{t, without, &http.Client{Transport: without.RoundTripper()}}
+		h.requireResponse("POST:vnd.kubernetes.protobuf", path, "k8s\x00"+string(envelope), 404, "does not serve")
+
+		with := apiservertest.New(apiservertest.Config{Resources: []metav1.APIResource{{Group: "events.k8s.io", Version: "v1", Kind: "Event", Name: "events", Namespaced: true}}})
+		h = &httpHarness{t, with, &http.Client{Transport: with.RoundTripper()}}
+		h.requireResponse("POST:vnd.kubernetes.protobuf", path, "k8s\x00"+string(envelope), 201, `"reason":"Scaled"`)
+		h.requireResponse("PATCH:strategic-merge-patch+json", path+"/web.1", `{"series":{"count":2}}`, 200, `"count":2`)
+		h.requireResponse("GET", "/api/v1/namespaces/default/events", "", 200, `"items":[]`)
 	})
 }
 
