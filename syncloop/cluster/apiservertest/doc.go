@@ -27,13 +27,17 @@
 //     services, serviceaccounts, events, persistentvolumes and their claims, leases, runtimeclasses, and the resources
 //     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
 //     the kinds of Kubernetes with Config.TypeConverter. An object has managed fields after it was applied once.
-//   - The server has events of core/v1 and not of events.k8s.io. NewEventBroadcasterAdapter of client-go/tools/events
-//     sends them.
+//   - Nodes write events of core/v1. The recorder of GetEventRecorder, of a manager of controller-runtime, writes to
+//     events.k8s.io. Without that entry in Config.Resources its events are refused and lost, and the program goes on. With
+//     it they are stored apart from core/v1. NewEventBroadcasterAdapter of client-go uses the entry, or else core/v1.
 //
-// An informer of a kind that the server does not serve never syncs. Config.Resources adds the kinds that a scheduler
-// reads:
+// An informer of a kind that the server does not serve never syncs, and a Get of it is NotFound. Config.Resources adds
+// kinds, such as those of an operator and of a scheduler:
 //
 //	[]metav1.APIResource{
+//		{Group: "events.k8s.io", Version: "v1", Kind: "Event", Name: "events", Namespaced: true},
+//		{Group: "apps", Version: "v1", Kind: "Deployment", Name: "deployments", Namespaced: true, Verbs: metav1.Verbs{"status"}},
+//		{Group: "batch", Version: "v1", Kind: "Job", Name: "jobs", Namespaced: true, Verbs: metav1.Verbs{"status"}},
 //		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Name: "poddisruptionbudgets", Namespaced: true, Verbs: metav1.Verbs{"status"}},
 //		{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass", Name: "priorityclasses"},
 //		{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass", Name: "storageclasses"},
@@ -56,8 +60,10 @@
 //
 // # Faults
 //
-// Inject makes requests slow, hang or fail, or loses their responses. Down, Crash, Freeze, Break and Compact
-// affect the whole server. Requests returns the requests that have arrived, for assertions on transcripts.
+// Inject makes requests slow, hang or fail, or loses their responses. A status that a node writes has Verb "patch" and
+// Resource "pods/status". Fault{Verb: "patch", Resource: "pods/status", Latency: time.Second} delays each status, and
+// the node sends only the newest one after that. Down, Crash, Freeze, Break and Compact affect the whole server. Requests
+// returns the requests that have arrived, for assertions on transcripts.
 //
 // # Conformance
 //

@@ -9,7 +9,8 @@ import (
 
 // Fault changes what happens to matching requests. An empty field of the first group matches all requests.
 type Fault struct {
-	// Node is the node that sends the request. Verb and Resource are as in a Request. Name is the name of the object.
+	// Node is the node that sends the request. Verb and Resource are as in a Request: a node writes the status of a pod
+	// with the verb patch and the resource pods/status. Name is the name of the object.
 	Node, Verb, Resource, Name string
 	// Times is how many requests the fault affects; zero: all until it is cleared.
 	Times int

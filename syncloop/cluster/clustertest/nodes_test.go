@@ -222,6 +222,27 @@ func TestNode_Lose(t *testing.T) {
 	})
 }
 
+// TestNode_PowerCut: after Lose and LoseAll a node comes back with Start, and its pods run in new containers. No call
+// changes the API objects before Start.
+func TestNode_PowerCut(t *testing.T) {
+	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
+		h.createPods(podtest.Pod("a").Container("c"))
+		n := h.nodes.Node("node-0")
+		n.Lose()
+		before := h.server.Admin().Pod("default", "a")
+		n.Machine().LoseAll()
+		time.Sleep(time.Hour)
+		assert.Equal(h, before, h.server.Admin().Pod("default", "a"))
+		assert.Empty(h, n.Machine().Snapshot())
+		n.Start()
+		time.Sleep(time.Minute)
+		assert.Equal(h, "a node-0 Running True", h.describePods("a"))
+		after := h.server.Admin().Pod("default", "a").Status.ContainerStatuses[0]
+		assert.NotEqual(h, before.Status.ContainerStatuses[0].ContainerID, after.ContainerID)
+		assert.EqualValues(h, 1, after.RestartCount)
+	})
+}
+
 // failing is a testing.TB whose failures end the goroutine by a panic.
 type failing struct {
 	*testing.T
