@@ -52,15 +52,15 @@
 //	Machine().LoseAll()    no change while the agent is stopped     gone: after Stop or Lose, a power cut
 //	Start                  the node and its pods report again       are adopted; lost ones start again
 //
-//   - The pods of EvictPods are Terminating until Start, or until the test deletes them with grace period zero. Until
-//     then a replacement needs another name.
+// The pods of EvictPods are Terminating until Start, or until the test deletes them with grace period zero. Until then a
+// replacement needs another name.
+//
 //   - A node that a client deletes while its agent runs registers again. A kubelet does not. Stop the node first.
 //   - nodes.Node("node-0").Cluster().Node() is the running node. Its Evict fails one pod as under memory pressure.
 //     Evictions that follow from the usage of the pods need nodetest.Pressure in Config.Configure.
 //   - To fill a node, create pods with podtest.Requests that are bound to it (podtest.Pod(name).Node("node-0")), or set
 //     a small Node.Scheduling.Capacity in Config.Configure. Capacity["nvidia.com/gpu"] adds an extended resource: the
-//     node counts it for podtest.Limits("nvidia.com/gpu=1"), and the containers get no devices. Nodes reject pods with
-//     resourceClaims (DRA).
+//     node counts it for podtest.Limits("nvidia.com/gpu=1"), without a device. Pods with resourceClaims are rejected.
 //   - With Node.Statuses.SendDelay in Config.Configure a node skips statuses, as readers of a real node can miss them.
 //     An operator that reads only State.Terminated then misses an exit. Inject of the server delays requests instead:
 //     apiservertest.Fault{Verb: "patch", Resource: "pods/status", Latency: time.Second}.
