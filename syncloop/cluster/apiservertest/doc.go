@@ -32,7 +32,7 @@
 //     it they are stored apart from core/v1. NewEventBroadcasterAdapter of client-go uses the entry, or else core/v1.
 //
 // An informer of a kind that the server does not serve never syncs, and a Get of it is NotFound. Config.Resources adds
-// kinds, such as those of an operator and of a scheduler:
+// kinds that an operator or a scheduler uses:
 //
 //	[]metav1.APIResource{
 //		{Group: "events.k8s.io", Version: "v1", Kind: "Event", Name: "events", Namespaced: true},

@@ -222,7 +222,7 @@ func TestNode_Lose(t *testing.T) {
 	})
 }
 
-// TestNode_PowerCut: after Lose and LoseAll a node comes back with Start, and its pods run in new containers. No call
+// TestNode_PowerCut, in a bubble: after Lose and LoseAll a node comes back with Start, and its pods run in new containers. No call
 // changes the API objects before Start.
 func TestNode_PowerCut(t *testing.T) {
 	runInBubble(t, clustertest.Config{}, nil, func(h *harness) {
