@@ -147,9 +147,11 @@ func TestNotify_Agent(t *testing.T) {
 func TestUnit(t *testing.T) {
 	text, err := os.ReadFile("podkeel.service")
 	require.NoError(t, err)
-	for _, line := range []string{"Type=notify", "WatchdogSec=2min", "ExecReload=/bin/kill -HUP $MAINPID", "KillMode=process"} {
+	for _, line := range []string{"StartLimitIntervalSec=0", "Type=notify", "WatchdogSec=2min", "ExecReload=/bin/kill -HUP $MAINPID", "KillMode=process"} {
 		assert.Contains(t, string(text), "\n"+line+"\n")
 	}
+	head, _, _ := strings.Cut(string(text), "\n[Service]\n")
+	assert.Contains(t, head, "\nStartLimitIntervalSec=0", "in another section systemd ignores it")
 	_, command, _ := strings.Cut(string(text), "\nExecStart=/usr/local/bin/podkeel ")
 	command, _, _ = strings.Cut(command, "\n")
 	line, err := (&options{}).allFlags().parseWithoutSettingOptions(strings.Fields(command))
