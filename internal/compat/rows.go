@@ -28,6 +28,13 @@ const pageHead = `# What works with what
   controller-runtime 0.24 is made for 0.36, and 0.25 for 0.37.
 - Nothing newer: a module with k8s.io 0.36 or 0.37 keeps it.
 - The core compiles no client-go, gRPC or Prometheus, although go.mod names them.
+
+## The machine of the tests
+
+- Linux 6.18 on amd64, Debian 12, without systemd and AppArmor. All cgroup controllers are on cgroup v1. No row was run with systemd,
+  AppArmor or cgroup v2. ` + "`.ci/run v2`" + ` runs the tests of package cgroups in a virtual machine with cgroup v2 only.
+- containerd 1.6 is the package of Debian. 1.7 and 2 are built from their Go modules (` + "`+unknown`" + `). No package of Docker was run.
+- Linux on arm64 is only compiled.
 `
 
 // pageTables returns the tables of the page.

@@ -59,4 +59,7 @@
 //   - One watch follows each ConfigMap and Secret, from the first sync of a pod that refers to it until the
 //     last such pod has terminated. A change syncs these pods, so that their files are updated at once. During
 //     an outage the last known objects are used.
+//   - Pods, objects and tokens of the server are only in memory. A node that restarts during an outage leaves
+//     the running containers of these pods as they are, without probes and restarts, until the server answers.
+//     After a reboot the pods do not start before that.
 package cluster

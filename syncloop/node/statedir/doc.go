@@ -1,4 +1,4 @@
-// Package statedir keeps what a node must know after a restart in one directory of the machine (experimental).
+// Package statedir keeps the state of a node that must survive a restart in one directory of the machine (experimental).
 //
 //	dir, err := statedir.Open(statedir.Config{Root: "/var/lib/gateway"})
 //	defer dir.Close()
@@ -19,6 +19,9 @@
 //
 // These are the directories of the example agents, except desired. Packages checkpoint and volumes define the files, and
 // say which of them survive a power failure. A program with a CRI runtime also calls cri.OwnerFile(dir.Root()).
+//
+// Only the host program writes to desired. A cluster.Node does not save the pods of its API server: after a reboot these
+// pods do not start before the server answers.
 //
 // # Pods of a message bus
 //
