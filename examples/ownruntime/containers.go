@@ -85,7 +85,7 @@ func (p *processes) waitForExitAndKillGroup(c *process) {
 }
 
 // StopContainer implements runtime.Containers. Each call kills the process after its own grace period, so that the
-// shortest one counts.
+// shortest one counts. If ctx ends before the process has exited, it returns the error of ctx, and the caller calls again.
 func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	p.mu.Lock()
 	c := p.mu.containers[req.ContainerID]
@@ -108,8 +108,12 @@ func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainer
 	case <-time.After(req.Grace):
 	}
 	_ = signalProcessGroup(c.cmd, syscall.SIGKILL)
-	<-c.done
-	return nil
+	select { // A process in a system call that cannot be interrupted exits later.
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // RemoveContainer implements runtime.Containers.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
@@ -57,6 +58,24 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStopContainer_Unkillable: a call that stops a process which does not exit after KILL returns when its context ends.
+// The container keeps running for the next call.
+func TestStopContainer_Unkillable(t *testing.T) {
+	p := newProcesses()
+	c := &process{cmd: exec.Command("sleep", "60"), done: make(chan struct{})} // The open channel says that it has not exited.
+	setNewProcessGroup(c.cmd)
+	require.NoError(t, c.cmd.Start())
+	c.State = runtime.StateRunning
+	p.mu.containers["c"] = c
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, p.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: "c"}), context.DeadlineExceeded)
+	require.Equal(t, runtime.StateRunning, c.State)
+	close(c.done)
+	require.NoError(t, p.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: "c"}))
+	require.Error(t, c.cmd.Wait(), "it was killed")
 }
 
 // output takes lines of several goroutines, as standard output does.
