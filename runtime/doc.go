@@ -35,6 +35,15 @@
 // Before StartContainer starts the job, store a name by which it finds the job again. If a record is
 // lost while its job runs, nothing stops the job, and the node may start the container again.
 //
+// A backend that dies with the agent. Code in the agent's process is one, such as WebAssembly modules.
+// After a restart the node runs every pod from the beginning, also a half-run or completed pod with
+// restartPolicy Never. Restart counts begin at zero, or after the newest log file below Logs.Root.
+// Back-off starts over, so a container that crashes the agent restarts with it at once: let the
+// supervisor of the agent delay that. node.Config.Pods.TerminalStatuses keeps a pod that has succeeded, failed or was
+// evicted from running again. A program can also store the status that Node.Watch yields before a
+// Drain, and put it into the pod of Node.Apply. Restart counts then continue, and a pod with
+// restartPolicy Never that was running becomes Failed. Such a program calls Node.Drain before it exits.
+//
 // Sandboxes. A sandbox may be only a record, as in examples/ownruntime. A ready sandbox outside the
 // host network has its IPs when RunSandbox returns. The node replaces a ready sandbox without an IP.
 //
@@ -52,8 +61,13 @@
 // returns nil only when no container of the sandbox runs any longer.
 //
 // Exits. An exited container keeps its exit code and its start and finish times. Exit code 137
-// means that it was killed. Exit code 143 means that it exited on TERM. On a system without signals,
-// such as Windows, the implementation sets these codes itself.
+// means that it was killed. Exit code 143 means that it exited on TERM. Without signals, as on Windows
+// or for a module, the implementation sets these codes itself: 143 for a job that ends because a stop
+// asked for it, 137 for a job that it has aborted.
+//
+// Jobs that cannot be killed at once. StopContainer returns the error of its context while the job
+// runs, and the record stays running. The node calls again. Meanwhile the pod holds its name and
+// resources. A job that can never be killed needs a process of its own.
 //
 // Contexts. When a context ends, the method returns, but the work may continue. No method blocks
 // much longer than its context allows.

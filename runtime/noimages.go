@@ -6,6 +6,10 @@ import "context"
 // present: it may be the path of a program, for example. ListImages returns nothing, so no image is
 // removed. As in the kubelet, a name without tag or digest arrives with ":latest" appended, also as
 // the ImageRef of a CreateContainerRequest. Its Image is the name in the pod spec.
+//
+// If an image is a file that may be missing, implement Images instead: ImageStatus returns ErrNotFound
+// and PullImage returns ErrImage for a missing file. The pod then waits with ErrImagePull. With
+// NoImages the fault shows only at the start of the container: RunContainerError, CrashLoopBackOff.
 type NoImages struct{}
 
 // PullImage implements Images.

@@ -71,7 +71,9 @@ type PortForwarder interface {
 
 // HandlerRunner is a runtime that runs probes and hooks of every kind itself. An in-memory runtime
 // is one: its containers run no commands and listen on no port. If a runtime has this role, Exec
-// and network requests are not used for probes and hooks.
+// and network requests are not used for probes and hooks. A request has no command, path or port of
+// the probe or hook. A runtime that needs them is an Execer instead, or the program sets
+// node.Config.Probes.Check, which gets the whole handler of a probe.
 type HandlerRunner interface {
 	// RunHandler runs a probe or a hook of a running container. It is called concurrently, also for
 	// one container. It returns when ctx ends at the latest. A failed probe or hook is a result

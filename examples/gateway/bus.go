@@ -19,9 +19,12 @@ import (
 // bus is the connection to the message bus.
 type bus interface {
 	// receiveMessage returns the next message. It blocks, and returns an error if ctx is done or the bus has closed for
-	// ever.
+	// ever. A bus acknowledges a message only when receiveMessage is called again: then the program has handled it. A
+	// message that the process has not handled is lost with the process, and the bus must deliver it again.
 	receiveMessage(ctx context.Context) (message, error)
-	// reportPod sends the state of a pod. An error is not repeated: the next state of the pod replaces it.
+	// reportPod sends the state of a pod. An error is not repeated: the next state of the pod replaces it. A bus that must
+	// get each last state queues it and retries, or the program sets node.Config.Statuses.Sink. state.Pod.Status is the
+	// whole v1.PodStatus. state.Gone is true in the last state of a pod: there a bus clears a retained message.
 	reportPod(state node.PodState) error
 }
 
@@ -65,8 +68,7 @@ func (m message) parseAddress() (namespace, name string, err error) {
 	return namespace, name, nil
 }
 
-// lines is a bus of lines. The lines that it has read and the process has not received are lost with the process, so a
-// real bus deletes a message only after receiveMessage has been called again.
+// lines is a bus of lines. The lines that it has read and the process has not received are lost with the process.
 type lines struct {
 	messages chan message
 	out      io.Writer

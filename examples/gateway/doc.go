@@ -25,8 +25,12 @@
 //	SIGINT     the program exits, and its pods keep running: for an upgrade (KillSignal=SIGINT under systemd)
 //	SIGTERM    all pods terminate within their grace periods; the next start runs them again. A second signal ends the
 //	           wait, and the program exits with an error
-//	SIGKILL    as SIGINT
+//	SIGKILL    the pods keep running, as after SIGINT
 //	power cut  each saved pod starts again; a job that has succeeded does not
+//
+// With a runtime of your own, set the runtime of g.config and pass an empty endpoint to run. If its containers are in
+// this process, as with --memory, they end with it. Then drain on both signals, and SIGKILL is a power cut. The comment
+// of package runtime says what a restart loses.
 //
 // # Settings
 //

@@ -8,8 +8,13 @@
 //
 // The runtime does not support images, mounts, devices, addresses of pods, exec, logs and statistics. Pods with exec
 // probes or exec hooks, or with volumes, are therefore rejected. It ignores security contexts and resources: a process
-// runs as the user of the program and without limits. It does not survive a restart of the program, because its records
-// are in memory. The test runs the conformance kit of package runtimetest against the runtime.
+// runs as the user of the program and without limits. The test runs the conformance kit of package runtimetest against the runtime.
+//
+// The records are in memory, so a restart of the program forgets the pods: it runs completed jobs again, restart counts
+// begin at zero, and processes of a program that was killed keep running without a record. Package runtime lists what a
+// program can store.
+//
+// An image is no file here. For modules in files implement runtime.Images, as runtime.NoImages says.
 //
 // All pods have the address 127.0.0.1. If two pods listen on one port, admission rejects the second pod only if both
 // declare the port as hostPort. Admission compares host ports with other pods, and not with the machine. Your own runtime

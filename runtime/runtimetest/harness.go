@@ -16,6 +16,23 @@ import (
 )
 
 // Harness is the runtime under test, with the commands and times that the cases use.
+//
+// The default commands are shell scripts. A runtime without sh, such as one for modules, sets Forever,
+// IgnoreTerm, Exit, Print, CheckEnv, CheckWorkingDir, ExitOnSignal and Descendant. One guest program can
+// do all of it:
+//
+//	run              run until a stop, and exit with 143
+//	ignore           run until it is killed
+//	exit AFTER CODE  exit with a code after a time
+//	print CODE WORD… print each word on a line, on stdout and stderr in turn, a second apart, and exit
+//	env NAME VALUE   exit with 0 if the variable has the value, else with 1
+//	dir PATH         exit with 0 if that is the working directory, else with 1
+//	signal NAME      exit with 143 on that signal, and ignore the stop
+//	descendant       as run, with a child that ignores the stop; CountHeartbeats counts its beats
+//
+// Only a LogReader, Execer or ExecStreamer needs print. A runtime that refuses a StopSignal with
+// ErrUnsupported passes stop/signal without signal. stop/descendants is skipped without child
+// processes: leave CountHeartbeats nil if the runtime is no LogReader, or else use Skip.
 type Harness struct {
 	// Runtime is the implementation. Required.
 	Runtime runtime.Runtime

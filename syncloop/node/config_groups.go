@@ -68,7 +68,15 @@ type PodsConfig struct {
 }
 
 // StatusesConfig configures where the node sends the statuses of pods. The comment of each field names
-// its default.
+// its default. A program gets statuses in one of two ways:
+//
+//	                      Sink                             Node.Watch
+//	after an error        the node sends again, later      the program repeats, or the next state replaces it
+//	several pods at once  yes, up to MaxSends              no, one loop
+//	a removed pod         the duties of status.Sink        a last state with Gone
+//	when ctx has ended    sends for up to ten seconds      yields the changes from before that
+//	choose it for         a store that must get the last   a screen, metrics, or a bus on which only
+//	                      status, such as an API server    the newest state counts
 type StatusesConfig struct {
 	// Sink receives the status of every pod when it changes: an API server, another machine, a file.
 	// The node sends a terminal status when no container of the pod runs. After the context of Run has
@@ -197,9 +205,10 @@ type LogsConfig struct {
 
 // ProbesConfig configures who runs the checks of probes. The comment of each field names its default.
 type ProbesConfig struct {
-	// Check runs the checks of probes. Nil: if the runtime is a runtime.HandlerRunner, as the in-memory
-	// runtime is, the runtime runs all checks. With any other runtime, a runtime.Execer runs exec
-	// probes, and this process connects for the other kinds.
+	// Check runs the checks of probes. It gets each probe with its handler. The node still rejects exec
+	// probes, unless the runtime is a runtime.Execer or runtime.HandlerRunner. Nil: if the runtime is a
+	// runtime.HandlerRunner, as the in-memory runtime is, the runtime runs all checks. With any other
+	// runtime, a runtime.Execer runs exec probes, and this process connects for the other kinds.
 	Check prober.Checker
 	// GRPC runs gRPC probes if Check is nil. Package grpccheck has an implementation, which links gRPC.
 	// Nil: the node rejects pods with gRPC probes.
