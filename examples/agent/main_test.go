@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
 // TestMain gives the agents of the tests another default socket than an agent of this machine has.
@@ -263,6 +265,18 @@ func TestReadme_Flags(t *testing.T) {
 		want = append(want, fmt.Sprintf("| `%s` | %s |", strings.TrimSpace("--"+k.name+" "+strings.ReplaceAll(k.value, "|", `\|`)), meaning))
 	}
 	assert.Equal(t, want, strings.Split(table, "\n"))
+}
+
+// TestReadme_Manifest: the agent reads the manifest in README.md, and each of its fields.
+func TestReadme_Manifest(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, text, _ := strings.Cut(string(readme), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	pods, err := manifest.Decode([]byte(text))
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	assert.Equal(t, "/srv/pages", pods[0].Spec.Volumes[0].HostPath.Path)
 }
 
 // lines is a writer for tests that wait for a line. Its Write never blocks.

@@ -16,4 +16,7 @@
 //   - Any other error means that no response arrived. The server may have executed the request.
 //   - The caller owns returned objects. An implementation does not change or keep its arguments.
 //   - All methods are safe for concurrent use.
+//   - The loops treat each response as current. A wrapper that answers from saved objects while the server is
+//     down therefore makes the node start a saved pod, and terminate a pod that a saved list lacks. No test
+//     has such a wrapper.
 package apiserver
