@@ -13,6 +13,9 @@
 // Two tests need no operator and no controller-runtime. nodes_test.go has two nodes at an API server in memory, a crash
 // loop and a lost node. scheduler_test.go has a scheduler with client-go, a gang of three pods, and a node that joins later.
 //
+// Further tests of an operator in memory: events_test.go has event recorders, gpus_test.go nodes with GPUs and pods that
+// complete. figures_test.go measures 1,000 pods on 50 nodes: 6 s of processor until all are ready.
+//
 // newAPIEnv in apiserver_test.go has the order: the server, the manager and then the nodes, all inside of synctest.Test.
 // clients_test.go has typed clients of client-go and server-side apply. The comment of package apiservertest lists what
 // the server in memory does not do.
