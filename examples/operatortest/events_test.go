@@ -17,14 +17,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
-// eventResource adds the events of events.k8s.io to the API server in memory.
-var eventResource = metav1.APIResource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Name: "events", Namespaced: true}
-
-// TestEventRecorder: the recorders of a manager record events at the API server in memory. GetEventRecorder needs
-// eventResource. GetEventRecorderFor does not, and its events are in core/v1.
+// TestEventRecorder: the recorders of a manager record events at the API server in memory. GetEventRecorder writes to
+// events.k8s.io and GetEventRecorderFor to core/v1. Clients read both kinds in either group.
 func TestEventRecorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := apiservertest.New(apiservertest.Config{Resources: []metav1.APIResource{siteResource, eventResource}})
+		server := apiservertest.New(apiservertest.Config{Resources: []metav1.APIResource{siteResource}})
 		config := &rest.Config{Host: "http://memory", Transport: server.RoundTripper(), QPS: -1}
 		scheme := runtime.NewScheme()
 		require.NoError(t, operatortest.AddToScheme(scheme))
@@ -43,12 +40,12 @@ func TestEventRecorder(t *testing.T) {
 
 		events, err := client.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
-		require.Len(t, events.Items, 1)
+		require.Len(t, events.Items, 2)
 		require.Equal(t, "Scaled 2 pods", events.Items[0].Reason+" "+events.Items[0].Note)
 		require.EqualValues(t, 3, events.Items[0].Series.Count)
-		core, err := client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+		core, err := client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=web"})
 		require.NoError(t, err)
-		require.Len(t, core.Items, 1)
-		require.Equal(t, "Old", core.Items[0].Reason)
+		require.Len(t, core.Items, 2)
+		require.Equal(t, "Scaled 2 pods, Old of core/v1", core.Items[0].Reason+" "+core.Items[0].Message+", "+core.Items[1].Reason+" "+core.Items[1].Message)
 	})
 }

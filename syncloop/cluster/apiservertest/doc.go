@@ -27,15 +27,13 @@
 //     services, serviceaccounts, events, persistentvolumes and their claims, leases, runtimeclasses, and the resources
 //     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
 //     the kinds of Kubernetes with Config.TypeConverter. An object has managed fields after it was applied once.
-//   - Nodes write events of core/v1. The recorder of GetEventRecorder, of a manager of controller-runtime, writes to
-//     events.k8s.io. Without that entry in Config.Resources its events are refused and lost, and the program goes on. With
-//     it they are stored apart from core/v1. NewEventBroadcasterAdapter of client-go uses the entry, or else core/v1.
+//   - The events of core/v1 and of events.k8s.io are the same objects with other field names. So the recorders of
+//     client-go and of controller-runtime (GetEventRecorder, GetEventRecorderFor) need no entry in Config.Resources.
 //
 // An informer of a kind that the server does not serve never syncs, and a Get of it is NotFound. Config.Resources adds
 // kinds that an operator or a scheduler uses:
 //
 //	[]metav1.APIResource{
-//		{Group: "events.k8s.io", Version: "v1", Kind: "Event", Name: "events", Namespaced: true},
 //		{Group: "apps", Version: "v1", Kind: "Deployment", Name: "deployments", Namespaced: true, Verbs: metav1.Verbs{"status"}},
 //		{Group: "batch", Version: "v1", Kind: "Job", Name: "jobs", Namespaced: true, Verbs: metav1.Verbs{"status"}},
 //		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Name: "poddisruptionbudgets", Namespaced: true, Verbs: metav1.Verbs{"status"}},

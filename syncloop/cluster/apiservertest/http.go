@@ -135,7 +135,7 @@ func (h *httpRequest) objectKey() objectKey {
 
 // sendObject sends an object, with its kind.
 func (h *httpRequest) sendObject(code int, o Object) error {
-	o = o.DeepCopyObject().(Object)
+	o = h.resource.toServed(o.DeepCopyObject().(Object))
 	o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 	return sendJSON(h.w, code, o)
 }

@@ -36,14 +36,14 @@ func (h *httpRequest) newFeedWithSelectors() (f feed[Object], err error) {
 	if err != nil {
 		return f, apierrors.NewBadRequest("fieldSelector: " + err.Error())
 	}
-	known := fieldsOf(h.resource.newObject())
+	known := h.resource.fieldsOf(h.resource.newObject())
 	for _, r := range byFields.Requirements() {
 		if !known.Has(r.Field) {
 			return f, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 	}
 	selected := func(o Object) bool {
-		return (h.namespace == "" || o.GetNamespace() == h.namespace) && byLabels.Matches(labels.Set(o.GetLabels())) && byFields.Matches(fieldsOf(o))
+		return (h.namespace == "" || o.GetNamespace() == h.namespace) && byLabels.Matches(labels.Set(o.GetLabels())) && byFields.Matches(h.resource.fieldsOf(o))
 	}
 	return feed[Object]{h.c, h.newRequest(""), selected, allowAll}, nil
 }
@@ -67,6 +67,7 @@ func (h *httpRequest) serveList() error {
 	out.Kind += "List"
 	out.ResourceVersion = list.ResourceVersion
 	for _, o := range list.Items {
+		o = h.resource.toServed(o)
 		o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 		out.Items = append(out.Items, o)
 	}
@@ -104,8 +105,9 @@ func (h *httpRequest) serveWatch() error {
 		case err != nil:
 			return err
 		case e.Type != apiserver.Bookmark:
-			e.Object.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
-			h.sendEvent(string(e.Type), e.Object)
+			o := h.resource.toServed(e.Object)
+			o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
+			h.sendEvent(string(e.Type), o)
 		case query.Get("allowWatchBookmarks") == "true":
 			h.sendEvent(string(e.Type), h.newBookmark(e))
 		}
@@ -114,7 +116,7 @@ func (h *httpRequest) serveWatch() error {
 
 // newBookmark returns the object of a bookmark.
 func (h *httpRequest) newBookmark(e apiserver.Event[Object]) Object {
-	o := h.resource.newObject()
+	o := h.resource.newServed()
 	o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 	o.SetResourceVersion(e.ResourceVersion)
 	if e.InitialEventsEnd {

@@ -137,25 +137,53 @@ func TestRoundTripper_Protobuf(t *testing.T) {
 	})
 }
 
-// TestRoundTripper_EventsV1: an event recorder of events.k8s.io sends protobuf, and counts a repeated event by a strategic
-// merge patch. Without the entry in Config.Resources the server does not serve the group. These events are not in core/v1.
+// TestRoundTripper_EventsV1: the events of events.k8s.io are the events of core/v1 with other field names. A recorder sends
+// protobuf, and counts a repeated event by a strategic merge patch.
 func TestRoundTripper_EventsV1(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const path = "/apis/events.k8s.io/v1/namespaces/default/events"
-		event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "web.1"}, Reason: "Scaled"}
+	overHTTP(t, func(h *httpHarness) {
+		const core, path = "/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events"
+		event := &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: "web.1"}, EventTime: metav1.NowMicro(), ReportingController: "rc", ReportingInstance: "ri", Action: "Scale", Reason: "Scaled",
+			Regarding: v1.ObjectReference{Kind: "Pod", Name: "web"}, Related: &v1.ObjectReference{Name: "other"}, Note: "two pods", Type: "Normal",
+			DeprecatedSource: v1.EventSource{Component: "sc"}, DeprecatedFirstTimestamp: metav1.Now(), DeprecatedLastTimestamp: metav1.Now(), DeprecatedCount: 7,
+		}
 		raw, err := event.Marshal()
-		require.NoError(t, err)
+		require.NoError(h, err)
 		envelope, err := (&runtime.Unknown{Raw: raw}).Marshal()
-		require.NoError(t, err)
-		without := apiservertest.New(apiservertest.Config{})
-		h := &httpHarness{t, without, &http.Client{Transport: without.RoundTripper()}}
-		h.requireResponse("POST:vnd.kubernetes.protobuf", path, "k8s\x00"+string(envelope), 404, "does not serve")
+		require.NoError(h, err)
+		h.requireResponse("POST:vnd.kubernetes.protobuf", path, "k8s\x00"+string(envelope), 201, `"note":"two pods"`)
+		h.requireResponse("PATCH:strategic-merge-patch+json", path+"/web.1", `{"series":{"count":2,"lastObservedTime":"2000-01-01T00:00:05.000000Z"}}`, 200, `"apiVersion":"events.k8s.io/v1"`)
+		h.requireResponse("PATCH:apply-patch+yaml", path+"/web.1?fieldManager=m", `{}`, 415, "does not apply a patch")
 
-		with := apiservertest.New(apiservertest.Config{Resources: []metav1.APIResource{{Group: "events.k8s.io", Version: "v1", Kind: "Event", Name: "events", Namespaced: true}}})
-		h = &httpHarness{t, with, &http.Client{Transport: with.RoundTripper()}}
-		h.requireResponse("POST:vnd.kubernetes.protobuf", path, "k8s\x00"+string(envelope), 201, `"reason":"Scaled"`)
-		h.requireResponse("PATCH:strategic-merge-patch+json", path+"/web.1", `{"series":{"count":2}}`, 200, `"count":2`)
-		h.requireResponse("GET", "/api/v1/namespaces/default/events", "", 200, `"items":[]`)
+		var stored v1.Event
+		_, text := h.sendRequest("GET", core+"/web.1", "")
+		require.NoError(h, json.Unmarshal([]byte(text), &stored))
+		now := metav1.NewTime(event.DeprecatedFirstTimestamp.Truncate(time.Second).Local())
+		assert.Equal(h, v1.Event{
+			TypeMeta: metav1.TypeMeta{Kind: "Event", APIVersion: "v1"}, ObjectMeta: stored.ObjectMeta, EventTime: stored.EventTime,
+			ReportingController: "rc", ReportingInstance: "ri", Action: "Scale", Reason: "Scaled",
+			InvolvedObject: v1.ObjectReference{Kind: "Pod", Name: "web"}, Related: &v1.ObjectReference{Name: "other"}, Message: "two pods", Type: "Normal",
+			Source: v1.EventSource{Component: "sc"}, FirstTimestamp: now, LastTimestamp: now, Count: 7,
+			Series: &v1.EventSeries{Count: 2, LastObservedTime: stored.Series.LastObservedTime},
+		}, stored)
+		assert.Equal(h, event.EventTime.UnixMicro(), stored.EventTime.UnixMicro())
+
+		h.requireResponse("POST", core, `{"metadata":{"name":"web.2"},"involvedObject":{"kind":"Pod","name":"db"},"message":"of core"}`, 201, "")
+		h.requireResponse("GET", path+"?fieldSelector=regarding.name%3Ddb", "", 200, `"items":[{"kind":"Event","apiVersion":"events.k8s.io/v1"`)
+		h.requireResponse("GET", path+"?fieldSelector=involvedObject.name%3Ddb", "", 400, "field label not supported")
+		h.requireResponse("GET", path+"/web.2", "", 200, `"note":"of core"`)
+		answer, err := h.client.Get("http://memory" + path + "?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=9")
+		require.NoError(h, err)
+		defer answer.Body.Close()
+		lines, all := bufio.NewScanner(answer.Body), ""
+		for lines.Scan() {
+			all += lines.Text()
+		}
+		assert.Equal(h, 2, strings.Count(all, `"regarding":{"kind":"Pod"`))
+		assert.NotContains(h, all, `"apiVersion":"v1"`)
+		h.requireResponse("DELETE", path+"/web.2", "", 200, "Success")
+		h.requireResponse("GET", core+"/web.2", "", 404, "not found")
+		h.requireResponse("GET", "/apis/events.k8s.io/v1", "", 200, `"name":"events"`)
 	})
 }
 

@@ -65,7 +65,7 @@ func decodeObject(text []byte, into any) (err error) {
 // decodeNamed decodes an object from JSON or protobuf. It sets the namespace of the path, and returns an error for
 // another namespace, name or kind.
 func (h *httpRequest) decodeNamed(text []byte) (Object, error) {
-	o := h.resource.newObject()
+	o := h.resource.newServed()
 	var err error
 	switch custom, isCustom := o.(customObject); {
 	case isCustom && bytes.HasPrefix(text, protobufPrefix):
@@ -92,7 +92,7 @@ func (h *httpRequest) decodeNamed(text []byte) (Object, error) {
 	if o.GetNamespace() != h.namespace || h.name != "" && o.GetName() != h.name {
 		return nil, apierrors.NewBadRequest("the name or namespace of the object does not match the URL")
 	}
-	return o, nil
+	return h.resource.toStored(o), nil
 }
 
 // serveCreate creates an object. A generated name has a counter, so that tests are repeatable.
@@ -182,7 +182,7 @@ func (h *httpRequest) servePatch() error {
 	mediaType, _, _ := strings.Cut(h.Header.Get("Content-Type"), ";")
 	form := types.PatchType(mediaType)
 	switch {
-	case form == types.ApplyYAMLPatchType:
+	case form == types.ApplyYAMLPatchType && !h.resource.isEventsV1():
 		return h.serveApply(patch)
 	case form == types.JSONPatchType, form == types.MergePatchType, form == types.StrategicMergePatchType && h.resource.newTyped != nil:
 	default:
@@ -220,7 +220,7 @@ func (h *httpRequest) servePatch() error {
 // applyPatch returns the JSON of an object after a patch. A patch that is neither a JSON patch nor a merge patch is a
 // strategic merge patch.
 func (h *httpRequest) applyPatch(form types.PatchType, o Object, patch []byte) (after []byte, err error) {
-	before, err := json.Marshal(o)
+	before, err := json.Marshal(h.resource.toServed(o))
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}

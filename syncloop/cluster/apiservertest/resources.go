@@ -5,6 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,6 +53,7 @@ func newServedResources(custom []metav1.APIResource) []*servedResource {
 		builtin(core, "services", "Service", false, func() Object { return &v1.Service{} }),
 		builtin(core, "serviceaccounts", "ServiceAccount", false, func() Object { return &v1.ServiceAccount{} }),
 		builtin(core, "events", "Event", false, func() Object { return &v1.Event{} }),
+		builtin(eventsv1.SchemeGroupVersion, "events", "Event", false, func() Object { return &v1.Event{} }),
 		builtin(core, "persistentvolumeclaims", "PersistentVolumeClaim", false, func() Object { return &v1.PersistentVolumeClaim{} }),
 		builtin(core, "persistentvolumes", "PersistentVolume", false, func() Object { return &v1.PersistentVolume{} }),
 		builtin(coordinationv1.SchemeGroupVersion, "leases", "Lease", false, func() Object { return &coordinationv1.Lease{} }),
@@ -62,11 +64,19 @@ func newServedResources(custom []metav1.APIResource) []*servedResource {
 		utilruntime.Must(kubernetesTypes.AddToScheme(scheme)) // It fails only for conflicting types.
 	}
 	for _, c := range custom {
+		if slices.ContainsFunc(all, func(r *servedResource) bool { return r.Group == c.Group && r.Version == c.Version && r.Name == c.Name }) {
+			continue // The server has it in any case.
+		}
 		r := &servedResource{APIResource: c, key: c.Name + "." + c.Group, hasStatus: slices.Contains(c.Verbs, "status")}
 		r.newTyped = typedConstructor(scheme, r.groupVersionKind())
 		r.Verbs = objectVerbs
 		r.newObject = func() Object { return customObject{&unstructured.Unstructured{Object: map[string]any{}}, r} }
 		all = append(all, r)
+	}
+	for _, r := range all {
+		if r.isEventsV1() {
+			r.newTyped = func() runtime.Object { return r.newServed() }
+		}
 	}
 	return all
 }
