@@ -26,6 +26,7 @@ type incarnation struct {
 	recordedEvents       recordedEvents
 	persisted            persistedState
 	stableInput          stableInput
+	volumesSetUp         bool                 // Volumes.SetUp has succeeded in this process
 	oom                  *oomState            // nil: the counters of the cgroup were not read yet
 	valuesReadFailed     bool                 // the last read of the values of the cgroup has failed
 	additions            map[string]Additions // by container name: the results of Config.Augment

@@ -14,8 +14,7 @@ import (
 
 // setUpVolumes sets up or updates the volumes of a pod that has any. If the volumes belong to a former pod with
 // this UID, it removes the containers and sandboxes of that pod from the runtime and tries once more. If it
-// fails, it returns the error, and no container starts. It then also records Warning events, unless ctx has
-// ended.
+// fails, it returns the error, and records Warning events unless ctx has ended.
 func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
@@ -31,12 +30,20 @@ func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
+		p.incarnation.volumesSetUp = true
 		return nil
 	case isCancelled(ctx, err):
 		return err
 	}
 	p.recordFailedMounts(err)
 	return fmt.Errorf("podsync: %w", err)
+}
+
+// canStartWithoutUpdate reports whether containers may start although setUpVolumes has failed with err: this process has
+// set up the volumes of the pod before, and their files stay as they are. For example, a ConfigMap was deleted or a
+// token has expired during an outage of the API server.
+func (p *podStarter) canStartWithoutUpdate(ctx context.Context, err error) bool {
+	return p.incarnation.volumesSetUp && !errors.Is(err, ErrVolumesOfAnotherPod) && ctx.Err() == nil
 }
 
 // recordFailedMounts records a Warning event for each volume that could not be set up, with the words of the kubelet.

@@ -48,17 +48,23 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 }
 
 // setUpAndStart sets up the volumes of the pod, creates its sandbox unless creation is nil, and starts the
-// containers. If checkReady is true, it first checks that the runtime is ready.
+// containers. If checkReady is true, it first checks that the runtime is ready. If the volumes were set up before, an
+// error of their update does not stop the containers from starting, and is returned afterwards.
 func (p *podSync) setUpAndStart(ctx context.Context, containerStarts []plan.Held, creation *plan.Step, checkReady bool) error {
 	if checkReady {
 		if err := p.checkRuntimeReadyOrRecordEvent(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.setUpVolumes(ctx); err != nil {
-		return err
+	volumesErr := p.setUpVolumes(ctx)
+	if volumesErr != nil && !p.canStartWithoutUpdate(ctx, volumesErr) {
+		return volumesErr
 	}
-	return p.createSandboxAndStartContainers(ctx, containerStarts, creation)
+	err := p.createSandboxAndStartContainers(ctx, containerStarts, creation)
+	if volumesErr != nil {
+		err = errors.Join(volumesErr, err)
+	}
+	return err
 }
 
 // firstStepWithOp returns a pointer to the first step with an Op, or nil if there is none.

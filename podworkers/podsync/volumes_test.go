@@ -82,6 +82,47 @@ func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	assert.Equal(t, []string{"TearDown", "TearDown"}, volumes.log)
 }
 
+// SP-8: after a first success, a failed update of the volumes does not keep a container from its next start, as when a
+// ConfigMap was deleted. It is the error of the sync, with an event. A new process has to set the volumes up first.
+func TestSyncPod_SP8_FailedUpdate(t *testing.T) {
+	mem := memory.New(memory.Config{})
+	volumes := &notedVolumes{Volumes: inmemory.New(inmemory.Config{})}
+	heard := &told{}
+	newSyncer := func() *podsync.Syncer {
+		syncer, _ := newQuietSyncer(t, mem, func(c *podsync.Config) { c.Volumes, c.Recorder = volumes, heard })
+		return syncer
+	}
+	syncer := newSyncer()
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	})
+	sync := func() error {
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodSync, pod, nil, readPodStatus(t, mem))
+		return err
+	}
+	attempts := func() (all []string) {
+		for _, c := range readPodStatus(t, mem).Containers {
+			all = append(all, fmt.Sprint(c.Attempt, " ", c.State))
+		}
+		return all
+	}
+	require.NoError(t, sync())
+	require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
+	volumes.err = errors.New("the ConfigMap is missing")
+	heard.list = nil
+	require.ErrorIs(t, sync(), volumes.err)
+	assert.Equal(t, []string{"1 running", "0 exited"}, attempts())
+	assert.Equal(t, []string{"FailedMount", "The volumes of the pod cannot be set up: the ConfigMap is missing"}, heard.list[0][:2])
+
+	require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
+	volumes.err = fmt.Errorf("not ours: %w", podsync.ErrVolumesOfAnotherPod)
+	require.ErrorIs(t, sync(), volumes.err)
+	syncer = newSyncer()
+	volumes.err = errors.New("the ConfigMap is missing")
+	require.ErrorIs(t, sync(), volumes.err)
+	assert.Equal(t, []string{"1 exited", "0 exited"}, attempts())
+}
+
 // cancellingVolumes cancel the sync in their SetUp, as if the pod had to terminate.
 type cancellingVolumes struct {
 	*inmemory.Volumes

@@ -218,6 +218,33 @@ func TestCluster_VC9_StartsWhenTheObjectAppears(t *testing.T) {
 	assert.Equal(t, "web/c attempt 0, late/c attempt 0", h.running())
 }
 
+// TestCluster_VC8_DeletedObject: the files of a deleted ConfigMap stay, and a container that exits is restarted. After a
+// restart of the node the pod needs the ConfigMap again, as with a kubelet.
+func TestCluster_VC8_DeletedObject(t *testing.T) {
+	h := simulate(t, 1)
+	h.disk()
+	h.configMap("conf", "1")
+	web := h.bind("web", mount("conf", ""))
+	h.start()
+	h.after(5 * time.Second)
+	require.NoError(t, h.server.Admin().Delete(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conf"}}, nil))
+	h.after(5 * time.Second)
+	h.stopFirst("web")
+	h.after(time.Minute)
+	assert.Equal(t, "web/c attempt 1", h.running())
+	assert.Equal(t, "1", h.read(web, "c/k"))
+	h.crash()
+	h.start()
+	h.after(time.Minute)
+	assert.Equal(t, "web/c attempt 1", h.running())
+	h.stopFirst("web")
+	h.after(time.Minute)
+	assert.Empty(t, h.running())
+	h.configMap("conf", "2")
+	h.after(time.Minute)
+	assert.Equal(t, "web/c attempt 2", h.running())
+}
+
 // A pod that is removed and created again under one UID keeps its watch; after a restart
 // the node follows the objects that its pods refer to.
 func TestCluster_VC3_WatchesOfARestartedNode(t *testing.T) {

@@ -81,8 +81,8 @@ func TestCluster_WithoutServer(t *testing.T) {
 	assert.Equal(t, "web/c attempt 1, plain/c attempt 1, dns-n1/c attempt 0", h.running(), "the server answers")
 }
 
-// TestCluster_TokenExpiresWithoutServer: a token that expires during an outage stays in its file. From then on a container
-// of the pod that exits is not restarted until the server answers. Containers of pods without a token are.
+// TestCluster_TokenExpiresWithoutServer: a token that expires during an outage stays in its file until the server
+// answers. A container of the pod that exits is restarted all the same.
 func TestCluster_TokenExpiresWithoutServer(t *testing.T) {
 	h := simulate(t, 1)
 	h.disk()
@@ -97,7 +97,7 @@ func TestCluster_TokenExpiresWithoutServer(t *testing.T) {
 	for _, c := range []struct {
 		wait    time.Duration
 		running string
-	}{{30 * time.Minute, "web/c attempt 1, plain/c attempt 1"}, {5 * time.Hour, "plain/c attempt 2"}} {
+	}{{30 * time.Minute, "web/c attempt 1, plain/c attempt 1"}, {5 * time.Hour, "web/c attempt 2, plain/c attempt 2"}} {
 		h.after(c.wait)
 		h.stopFirst("web")
 		h.stopFirst("plain")
