@@ -39,9 +39,9 @@
 // After a restart the node runs every pod from the beginning, also a half-run or completed pod with
 // restartPolicy Never. Restart counts begin at zero, or after the newest log file below Logs.Root.
 // Back-off starts over, so a container that crashes the agent restarts with it at once: let the
-// supervisor of the agent delay that. node.Config.Pods.TerminalStatuses keeps a pod that has succeeded, failed or was
-// evicted from running again. A program can also store the status that Node.Watch yields before a
-// Drain, and put it into the pod of Node.Apply. Restart counts then continue, and a pod with
+// supervisor of the agent delay that. node.Config.Pods.TerminalStatuses keeps a pod that has succeeded,
+// failed or was evicted from running again. A program can also store the status that Node.Watch yields
+// before a Drain, and put it into the pod of Node.Apply. Restart counts then continue, and a pod with
 // restartPolicy Never that was running becomes Failed. Such a program calls Node.Drain before it exits.
 //
 // Sandboxes. A sandbox may be only a record, as in examples/ownruntime. A ready sandbox outside the

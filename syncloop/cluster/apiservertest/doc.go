@@ -30,8 +30,8 @@
 //   - The events of core/v1 and of events.k8s.io are the same objects with other field names. So the recorders of
 //     client-go and of controller-runtime (GetEventRecorder, GetEventRecorderFor) need no entry in Config.Resources.
 //
-// An informer of a kind that the server does not serve never syncs, and a Get of it is NotFound. Config.Resources adds
-// kinds that an operator or a scheduler uses:
+// An informer of a kind that the server does not serve never syncs. A Get of client-go is NotFound, and a client of
+// controller-runtime has no match for the kind. Config.Resources adds kinds that an operator or a scheduler uses:
 //
 //	[]metav1.APIResource{
 //		{Group: "apps", Version: "v1", Kind: "Deployment", Name: "deployments", Namespaced: true, Verbs: metav1.Verbs{"status"}},
