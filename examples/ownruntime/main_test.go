@@ -69,7 +69,7 @@ func TestStopContainer_Unkillable(t *testing.T) {
 	require.NoError(t, c.cmd.Start())
 	c.State = runtime.StateRunning
 	p.mu.containers["c"] = c
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, p.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: "c"}), context.DeadlineExceeded)
 	require.Equal(t, runtime.StateRunning, c.State)

@@ -40,10 +40,10 @@ func (p *podStarter) setUpVolumes(ctx context.Context) error {
 }
 
 // canStartWithoutUpdate reports whether containers may start although setUpVolumes has failed with err: this process has
-// set up the volumes of the pod before, and their files stay as they are. For example, a ConfigMap was deleted or a
-// token has expired during an outage of the API server.
+// set up the volumes of the pod before, and only the files of volumes were not updated. For example, a ConfigMap was
+// deleted, or a token has expired during an outage of the API server.
 func (p *podStarter) canStartWithoutUpdate(ctx context.Context, err error) bool {
-	return p.incarnation.volumesSetUp && !errors.Is(err, ErrVolumesOfAnotherPod) && ctx.Err() == nil
+	return p.incarnation.volumesSetUp && volume.IsOnlyNotUpdated(err) && ctx.Err() == nil
 }
 
 // recordFailedMounts records a Warning event for each volume that could not be set up, with the words of the kubelet.

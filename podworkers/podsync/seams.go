@@ -63,7 +63,8 @@ type Volumes interface {
 	// Syncer calls it in each sync that starts something or has nothing to do, also while the pod runs,
 	// one call at a time for a pod. It does not call it in a sync that only stops or removes something,
 	// for a terminal pod, after the activeDeadlineSeconds, or while the runtime is not ready. After an
-	// error no container starts.
+	// error no container starts. Package volumes is an exception: after an error only of files that show
+	// objects, tokens or fields, containers start if an earlier SetUp has succeeded in this process.
 	SetUp(ctx context.Context, pod *v1.Pod) error
 	// Mounts returns the mounts of one container, after SetUp. expand replaces $(NAME) in a
 	// subPathExpr. The error of expand names what cannot be expanded. The mount of an image volume has

@@ -13,6 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -108,17 +109,19 @@ func TestSyncPod_SP8_FailedUpdate(t *testing.T) {
 	}
 	require.NoError(t, sync())
 	require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
-	volumes.err = errors.New("the ConfigMap is missing")
+	notUpdated := fmt.Errorf("volumes: %w", &volume.SetUpError{Volume: "v", Err: &volume.NotUpdatedError{Err: errors.New("the ConfigMap is missing")}})
+	volumes.err = notUpdated
 	heard.list = nil
 	require.ErrorIs(t, sync(), volumes.err)
 	assert.Equal(t, []string{"1 running", "0 exited"}, attempts())
-	assert.Equal(t, []string{"FailedMount", "The volumes of the pod cannot be set up: the ConfigMap is missing"}, heard.list[0][:2])
+	assert.Equal(t, [2]string{"FailedMount", `MountVolume.SetUp failed for volume "v" : the ConfigMap is missing`}, heard.list[0])
 
 	require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
-	volumes.err = fmt.Errorf("not ours: %w", podsync.ErrVolumesOfAnotherPod)
-	require.ErrorIs(t, sync(), volumes.err)
+	for _, volumes.err = range []error{podsync.ErrVolumesOfAnotherPod, errors.Join(notUpdated, errors.New("the disk is gone"))} {
+		require.ErrorIs(t, sync(), volumes.err)
+	}
 	syncer = newSyncer()
-	volumes.err = errors.New("the ConfigMap is missing")
+	volumes.err = notUpdated
 	require.ErrorIs(t, sync(), volumes.err)
 	assert.Equal(t, []string{"1 exited", "0 exited"}, attempts())
 }

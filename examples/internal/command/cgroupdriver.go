@@ -58,7 +58,7 @@ func (d cgroupDriver) logWarnings(log *slog.Logger, host cgroups.Capabilities, e
 		reason = "the runtime has the cgroup driver systemd"
 	case systemd && d.source == driverConfigured:
 		reason = "--cgroup-driver is systemd"
-	case ready:
+	case systemd && ready:
 		log.Warn("the runtime does not report its cgroup driver; systemd is assumed, so pods get no cgroups of their own; "+
 			"if the driver is cgroupfs, set --cgroup-driver=cgroupfs", "err", err)
 		return

@@ -55,7 +55,12 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 func (d *Dir) prepareHostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	base := d.podPath(pod.UID, volumesDir, m.Volume.Name)
 	if h := m.Volume.HostPath; h != nil {
+		if err := checkOrCreateHostPath(h); err != nil { // SetUp may have failed, and the runtime would create a missing directory.
+			return "", err
+		}
 		base = h.Path
+	} else if _, err := os.Lstat(base); err != nil {
+		return "", err
 	}
 	if m.SubPath == "." {
 		return base, nil

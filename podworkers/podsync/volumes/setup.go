@@ -23,10 +23,10 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	if err == nil {
 		err = find.FindTokens(ctx, d.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
 	}
-	var claims map[string]find.Claim
-	if err == nil {
-		pod, claims, err = find.BindClaims(ctx, d.cfg.Claims, pod)
+	if err != nil {
+		return fmt.Errorf("volumes: %w", &volume.NotUpdatedError{Err: err})
 	}
+	pod, claims, err := find.BindClaims(ctx, d.cfg.Claims, pod)
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
 	}
@@ -124,7 +124,10 @@ func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 	case kind == volume.EmptyDir:
 		return s.makeVolumeDirIfMissing(ctx, v.Name, s.fsGroup())
 	case kind.HasFiles():
-		return s.writeVolumeFilesIfChanged(ctx, v)
+		if err := s.writeVolumeFilesIfChanged(ctx, v); err != nil {
+			return &volume.NotUpdatedError{Err: err}
+		}
+		return nil
 	case kind == volume.Image:
 		return nil // The runtime mounts it.
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -582,4 +583,33 @@ func TestSetUp_OwnerDamaged(t *testing.T) {
 	require.NoError(t, os.Remove(w.path("owner")))
 	w.setUp()
 	assert.FileExists(t, w.path("volumes/v/mine"))
+}
+
+// TestMounts_MissingDirectories: after a SetUp that has failed because of an object, Mounts returns no path that is gone.
+// The runtime would create an empty directory there.
+func TestMounts_MissingDirectories(t *testing.T) {
+	host := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.Mkdir(host, 0o755))
+	w := newHarness(t, empty("v"), configMap("conf"), hostPath(host, v1.HostPathDirectory))
+	w.objects.maps["conf"] = &v1.ConfigMap{Data: map[string]string{"k": "1"}}
+	w.setUp()
+	w.objects.err = errors.New("no server")
+	err := w.dir.SetUp(t.Context(), w.pod)
+	require.ErrorIs(t, err, w.objects.err)
+	assert.True(t, volume.IsOnlyNotUpdated(err))
+	w.objects.err = nil
+	delete(w.objects.maps, "conf")
+	assert.True(t, volume.IsOnlyNotUpdated(w.dir.SetUp(t.Context(), w.pod)))
+	for _, name := range []string{"v", "conf", "host"} {
+		_, err := w.mount(v1.VolumeMount{Name: name})
+		require.NoError(t, err, name)
+	}
+	require.NoError(t, os.Remove(host))
+	require.NoError(t, os.RemoveAll(w.path("volumes")))
+	assert.False(t, volume.IsOnlyNotUpdated(w.dir.SetUp(t.Context(), w.pod)), "the directory of the host is gone")
+	require.NoError(t, os.RemoveAll(w.path("volumes")))
+	for _, name := range []string{"v", "conf", "host"} {
+		_, err := w.mount(v1.VolumeMount{Name: name})
+		require.ErrorIs(t, err, fs.ErrNotExist, name)
+	}
 }

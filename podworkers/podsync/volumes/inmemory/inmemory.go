@@ -100,10 +100,10 @@ func (v *Volumes) checkVolumesCanBeSetUp(ctx context.Context, pod *v1.Pod) error
 	if err == nil {
 		err = find.FindTokens(ctx, v.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
 	}
-	if err == nil {
-		_, _, err = find.BindClaims(ctx, v.cfg.Claims, pod)
-	}
 	if err != nil {
+		return fmt.Errorf("inmemory: %w", &volume.NotUpdatedError{Err: err})
+	}
+	if _, _, err := find.BindClaims(ctx, v.cfg.Claims, pod); err != nil {
 		return fmt.Errorf("inmemory: %w", err)
 	}
 	for i := range pod.Spec.Volumes {
@@ -113,7 +113,7 @@ func (v *Volumes) checkVolumesCanBeSetUp(ctx context.Context, pod *v1.Pod) error
 			}
 		}
 		if _, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v.cfg.Allocatable); err != nil {
-			return fmt.Errorf("inmemory: %w", &volume.SetUpError{Volume: pod.Spec.Volumes[i].Name, Err: err})
+			return fmt.Errorf("inmemory: %w", &volume.SetUpError{Volume: pod.Spec.Volumes[i].Name, Err: &volume.NotUpdatedError{Err: err}})
 		}
 	}
 	return ctx.Err()
