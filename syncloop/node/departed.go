@@ -26,15 +26,19 @@ func (v *podsView) listTerminatingUndesiredPods(desired []*v1.Pod) (pods []*v1.P
 		return now || listed[uid]
 	}
 	terminating := v.handlers.TerminatingPods()
-	until := make(map[types.UID]time.Time, len(terminating))
+	ofWorkers := make(map[types.UID]syncloop.TerminatingPod, len(terminating))
 	for _, e := range terminating {
-		until[e.Pod.UID] = e.Until
+		ofWorkers[e.Pod.UID] = e
 	}
 	for _, pod := range v.history.lastPods() {
 		if isDesired(pod.UID) {
 			continue
 		}
-		if pod, ok := v.terminatingPodWithStatus(pod, until[pod.UID]); ok {
+		e, ok := ofWorkers[pod.UID]
+		if ok && !e.RuntimeOnly {
+			pod = e.Pod // An update may have come after the last status.
+		}
+		if pod, ok := v.terminatingPodWithStatus(pod, e.Until); ok {
 			pods = append(pods, pod)
 		}
 	}
