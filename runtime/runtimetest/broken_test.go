@@ -432,7 +432,7 @@ var brokenRuntimes = []broken{
 			return id, err
 		}
 	}},
-	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "log/file", "stats/running", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"StartContainer does nothing", []string{"list/shape", "list/exited", "list/forward", "list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/start-exited", "container/start-unknown", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/user", "container/next-attempt", "container/remove", "container/remove-running", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec/not-running", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/follow-context", "log/reopen", "log/file", "stats/running", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		r.startContainer = func(context.Context, rt.StartContainerRequest) error { return nil }
 	}},
 	{"starting a running container is an error", []string{"container/start-again"}, func(r *tampered) {
@@ -448,7 +448,7 @@ var brokenRuntimes = []broken{
 			return instead(r.m.StartContainer(ctx, req), rt.ErrWrongState, nil)
 		}
 	}},
-	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/exit-reason", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/signal", "stop/descendants", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "log/file", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
+	{"StartContainer returns before it runs", []string{"list/others", "sandbox/stop", "sandbox/stopped-starts-nothing", "sandbox/remove-one", "container/exists", "container/image-ref", "container/start", "container/start-again", "container/exit-reason", "container/user", "container/next-attempt", "container/remove-running", "container/remove-never-ran", "stop/signal", "stop/descendants", "stop/no-grace", "exec/exit", "exec/output", "exec/limit", "exec/context", "exec-stream/exit", "exec-stream/output", "exec-stream/context", "log/follow-context", "log/file", "disk/used", "update/running", "update/nothing", "answer/running", "answer/refuses", "answer/context"}, func(r *tampered) {
 		r.startContainer = func(ctx context.Context, req rt.StartContainerRequest) error {
 			if _, c, ok := r.find(req.ContainerID); !ok || c.State != rt.StateCreated {
 				return r.m.StartContainer(ctx, req)
@@ -477,7 +477,7 @@ var brokenRuntimes = []broken{
 			}
 		})
 	}},
-	{"the status omits exited containers", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/reopen", "log/file", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"the status omits exited containers", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/user", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/reopen", "log/file", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		statusThrough(r, func(st *rt.PodStatus) {
 			st.Containers = slices.DeleteFunc(st.Containers, func(c rt.ContainerStatus) bool { return c.State == rt.StateExited })
 		})
@@ -564,7 +564,7 @@ var brokenRuntimes = []broken{
 			return r.m.StopContainer(ctx, req)
 		}
 	}},
-	{"StopContainer does nothing", []string{"list/others", "container/exit-reason", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "concurrency/pods"}, func(r *tampered) {
+	{"StopContainer does nothing", []string{"list/others", "container/exit-reason", "container/user", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "concurrency/pods"}, func(r *tampered) {
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			if _, _, ok := r.find(req.ContainerID); !ok {
 				return rt.ErrNotFound
