@@ -244,14 +244,15 @@ func TestScan_F34_ErrorsAreReadAgain(t *testing.T) {
 }
 
 // TestScan_F30_MissingFileIsReadAgain: a file that is missing after it was listed is read by the next scan, if that one
-// lists it too.
+// lists it too. The pods of a file that is missing in the first scan are unknown until then.
 func TestScan_F30_MissingFileIsReadAgain(t *testing.T) {
 	missing := true
 	files := missingFS{fstest.MapFS{"a": {Data: []byte(podYAML("a", "i"))}, "b": {Data: []byte(podYAML("b", "i"))}}, &missing}
 	d := &dir{t: t, path: "."}
 	d.open(manifest.Config{FS: files, Path: "."})
 	d.source.HideLinks()
-	assert.Equal(t, "a-n1", d.scan(), "a file that was never read")
+	assert.Equal(t, "a-n1 incomplete", d.scan(), "pods of an earlier process may run")
+	assert.Equal(t, "a-n1 incomplete", d.scan(), "listed again")
 	missing = false
 	assert.Equal(t, "a-n1 b-n1", d.scan())
 	files.MapFS["b"] = &fstest.MapFile{Data: []byte(podYAML("other", "i"))}
@@ -264,6 +265,35 @@ func TestScan_F30_MissingFileIsReadAgain(t *testing.T) {
 	assert.Equal(t, []string{"a-n1", "b-n1"}, scanAfter("b"))
 	missing = false
 	assert.Equal(t, []string{"a-n1", "other-n1"}, scanAfter("a"))
+
+	delete(files.MapFS, "b")
+	assert.Equal(t, "a-n1", d.scan())
+	missing = true
+	files.MapFS["b"] = &fstest.MapFile{Data: []byte(podYAML("b", "i"))}
+	assert.Equal(t, "a-n1", d.scan(), "a new file has no running pods")
+}
+
+// TestKeep_I47_MissingInTheFirstScan: a file that disappears between the first listing and its read has the pods that an
+// earlier process has saved, until a listing lacks the file.
+func TestKeep_I47_MissingInTheFirstScan(t *testing.T) {
+	missing, state := true, t.TempDir()
+	files := missingFS{fstest.MapFS{"a": {Data: []byte(podYAML("a", "i"))}, "b": {Data: []byte(podYAML("b", "new"))}}, &missing}
+	require.NoError(t, manifest.KeepAs(state, "b", podYAML("b", "saved")))
+	d := &dir{t: t, path: "."}
+	open := func() { d.open(manifest.Config{FS: files, Path: ".", StateDir: state}) }
+	open()
+	assert.Equal(t, "a-n1 b-n1", d.scan())
+	missing = false
+	snapshot, err := d.source.Scan(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "new", snapshot.Pods[1].Spec.Containers[0].Image)
+
+	open()
+	missing = true
+	assert.Equal(t, "a-n1 b-n1", d.scan())
+	delete(files.MapFS, "b")
+	assert.Equal(t, "a-n1", d.scan())
+	assert.Zero(t, d.source.Faults().Count)
 }
 
 // missingFS is a file system that lists the file b, which may be missing.

@@ -31,12 +31,13 @@ type Source struct {
 	io   *ioLimit
 	kind pathKind // what the path was in the first listing
 
-	files  map[string]*manifestFile // by path
-	memory int64                    // used by the pods of all files
-	last   source.Snapshot
-	faults *activeFaults
-	listed []string
-	saving saveProgress
+	files   map[string]*manifestFile // by path
+	memory  int64                    // used by the pods of all files
+	last    source.Snapshot
+	faults  *activeFaults
+	listed  []string
+	scanned bool // a scan has succeeded
+	saving  saveProgress
 
 	lastDebounce time.Time // when the last debounce finished; zero is never
 	fullScanDue  time.Time // when Run scans all files at the latest
@@ -108,7 +109,7 @@ func (s *Source) scanChangedFiles(ctx context.Context, changed changedFiles) (so
 	if err := s.io.runEach(ctx, paths, s.readFile, update); err != nil {
 		return s.last, err
 	}
-	s.listed = listed
+	s.listed, s.scanned = listed, true
 	s.forgetUnlistedFiles(listed)
 	s.last = s.buildSnapshotAndReportDuplicates()
 	return s.last, nil
@@ -129,13 +130,16 @@ func (s *Source) readFile(path string) (any, error) {
 
 // updateFileAndFaults updates a file and its faults from the result of reading it. It adds an unknown file. If
 // a new file has a problem, it first loads the version that an earlier process has saved. errFileMissing
-// changes nothing, because the next listing decides whether the file was removed.
+// changes no known file, because the next listing decides whether the file was removed.
 func (s *Source) updateFileAndFaults(path string, data []byte, err error) {
-	if errors.Is(err, errFileMissing) {
-		return // The next listing decides whether it was removed.
-	}
 	f := s.files[path]
 	first := f == nil
+	if errors.Is(err, errFileMissing) {
+		if first && !s.scanned {
+			s.addMissingFile(path)
+		}
+		return
+	}
 	if first {
 		f = &manifestFile{path: path, legacyUIDs: s.hasSavedLegacyUIDs(path, data)}
 		s.files[path] = f
@@ -145,6 +149,15 @@ func (s *Source) updateFileAndFaults(path string, data []byte, err error) {
 		p = s.updateFile(f, data, err)
 	}
 	s.faults.storeAndReportFileFaults(f, p)
+}
+
+// addMissingFile adds a file of the first listing that was missing when it was read, because its pods may run.
+// It loads the version that an earlier process has saved. Without one, the pods of the file are unknown. The
+// next listing decides whether the file was removed. After the first scan a new file has no running pods.
+func (s *Source) addMissingFile(path string) {
+	f := &manifestFile{path: path, state: stateBroken}
+	s.files[path] = f
+	s.replaceWithSavedVersion(f)
 }
 
 // updateFile updates f from its content data, or from the error of the read, and returns the problem to report,
