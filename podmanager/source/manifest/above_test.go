@@ -153,3 +153,23 @@ func TestRun_F29_LinkIsSwitched(t *testing.T) {
 	}
 	assert.Empty(t, a.told)
 }
+
+// TestRun_F29_LinkInAConfigMapVolume: the path is a link of a ConfigMap volume to a directory. The kubelet switches the
+// link ..data.
+func TestRun_F29_LinkInAConfigMapVolume(t *testing.T) {
+	a := announce(t, "volume", "m")
+	volume := filepath.Dir(a.path)
+	for _, version := range []string{"one", "two", "three"} {
+		made := filepath.Join(volume, ".."+version)
+		require.NoError(t, os.MkdirAll(filepath.Join(made, "m"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(made, "m", "a"), []byte(podYAML("a", version)), 0o600))
+		require.NoError(t, os.Symlink(".."+version, filepath.Join(volume, "..data_tmp")))
+		require.NoError(t, os.Rename(filepath.Join(volume, "..data_tmp"), filepath.Join(volume, "..data")))
+		if version == "one" {
+			require.NoError(t, os.Symlink("..data/m", a.path))
+			a.start()
+		}
+		a.has("a-n1 " + version)
+	}
+	assert.Empty(t, a.told)
+}

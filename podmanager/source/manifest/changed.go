@@ -58,28 +58,26 @@ const (
 	oneFile
 	// allFiles: files that the event does not name.
 	allFiles
-	// watchedDirectory: the watched directory itself was moved, removed, created or changed.
+	// watchedDirectory: the watched directory itself was moved, removed, created or changed, the path leads to another
+	// directory, or the watched directory above it was changed.
 	watchedDirectory
-	// watchedParent: the path leads to another directory, or the watched directory above it was changed.
-	watchedParent
 )
 
 // classifyEvent returns what an event may have changed. It returns oneFile only for a watcher whose events name each
 // changed file.
 func (w *pathWatch) classifyEvent(e fsnotify.Event) eventScope {
 	above, name := w.state.parent, filepath.Base(e.Name)
+	isVolumeLink := strings.HasPrefix(name, "..") // The kubelet switches a ConfigMap volume by such a link.
 	switch {
-	case e.Name == w.dir:
+	case e.Name == w.dir, above != "" && e.Name == above:
 		return watchedDirectory
-	case above != "" && e.Name == above:
-		return watchedParent
 	case above != "" && above != w.dir && filepath.Dir(e.Name) == above:
-		if name != w.state.name {
+		if name != w.state.name && !isVolumeLink {
 			return noManifest // Another file of that directory.
 		}
-		return watchedParent
-	case strings.HasPrefix(name, ".."):
-		return allFiles // The link by which the kubelet switches a ConfigMap volume.
+		return watchedDirectory
+	case isVolumeLink:
+		return allFiles
 	case w.fileName != "" && name != w.fileName, w.fileName == "" && isIgnoredName(name):
 		return noManifest
 	case w.watcher == nil || !w.watcher.namesFiles || filepath.Dir(e.Name) != w.dir:

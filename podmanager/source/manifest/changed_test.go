@@ -44,6 +44,7 @@ func TestChanged_CF15_WhatAnEventNames(t *testing.T) {
 		{event: "/d", parent: "/d", nameInParent: "m", want: "all"},
 		{event: "/d/other", parent: "/d", nameInParent: "m", want: ""},
 		{event: "/links/m", parent: "/links", nameInParent: "m", want: "all"},
+		{event: "/links/..data", parent: "/links", nameInParent: "m", want: "all"},
 		{event: "/d/m/a.yaml", parent: "/links", nameInParent: "m", want: "a.yaml"},
 		{event: "/d/m/a.yaml", parent: "/d/m", nameInParent: "m", want: "a.yaml"},
 	} {

@@ -57,6 +57,13 @@ func (n *News) Calls() []string {
 	return slices.Clone(n.calls)
 }
 
+// Watched returns the directories that the source watches.
+func (n *News) Watched() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.watched)
+}
+
 // WatchWith makes the source use n instead of fsnotify.
 func (s *Source) WatchWith(n *News) {
 	s.newDirWatcher = func() (*dirWatcher, error) {
@@ -77,11 +84,7 @@ func (s *Source) WatchWith(n *News) {
 		}
 		return &dirWatcher{
 			add: call("add"), remove: call("remove"), close: func() error { return nil }, events: n.Events, errors: n.Errors, namesFiles: !n.Vague,
-			isWatched: func(dir string) bool {
-				n.mu.Lock()
-				defer n.mu.Unlock()
-				return slices.Contains(n.watched, dir)
-			},
+			watched: n.Watched,
 		}, nil
 	}
 }

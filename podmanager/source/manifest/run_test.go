@@ -120,6 +120,32 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 	})
 }
 
+// TestRun_F29_OnlyNeededDirectoriesAreWatched: while two levels of the path are missing, the nearest directory above is
+// watched. It is not watched any more when a lower one exists.
+func TestRun_F29_OnlyNeededDirectoriesAreWatched(t *testing.T) {
+	for _, atOnce := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDir(t, "two", "one", "m")
+			news := &manifest.News{Events: make(chan fsnotify.Event)}
+			d.source.WatchWith(news)
+			got := d.run()
+			time.Sleep(10 * time.Second)
+			assert.Equal(t, []string{d.file("")}, news.Watched())
+			if !atOnce {
+				require.NoError(t, os.Mkdir(d.file("two"), 0o700))
+				news.Events <- fsnotify.Event{Name: d.file("two"), Op: fsnotify.Create}
+				time.Sleep(time.Second)
+				assert.Equal(t, []string{d.file("two")}, news.Watched())
+			}
+			next := map[bool]string{true: "two", false: "two/one"}[atOnce]
+			require.NoError(t, os.MkdirAll(d.file("two/one/m"), 0o700))
+			news.Events <- fsnotify.Event{Name: d.file(next), Op: fsnotify.Create}
+			assert.Equal(t, "", <-got)
+			assert.Equal(t, []string{d.file("two/one/m")}, news.Watched())
+		})
+	}
+}
+
 // TestRun_F35_DroppedWatchOfALink: the system drops the watches without an event while the identity of the directories
 // stays, as after an unmount and a mount of the same device. The scan of the next period sets the watches again, also the
 // watch of the directory above a link.
@@ -139,7 +165,7 @@ func TestRun_F35_DroppedWatchOfALink(t *testing.T) {
 		began := time.Now()
 		assert.Equal(t, "a-n1 one", <-got)
 		assert.Equal(t, 20*time.Second, time.Since(began))
-		again := append(slices.Clone(first), "remove "+d.file(""), "add "+d.file(""), "remove "+d.file("link"), "add "+d.file("link"))
+		again := append(slices.Clone(first), "add "+d.file(""), "remove "+d.file("link"), "add "+d.file("link"))
 		assert.Equal(t, again, news.Calls())
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -16,12 +16,12 @@ import (
 // dirWatcher reports changes in directories. It is fsnotify, or a fake in tests.
 type dirWatcher struct {
 	add, remove func(dir string) error
-	// isWatched reports whether a directory that was added is still watched. The system drops the watch of a directory
+	// watched returns the directories that were added and are still watched. The system drops the watch of a directory
 	// that is removed, moved or unmounted, and fsnotify does not send an event for each drop.
-	isWatched func(dir string) bool
-	close     func() error
-	events    <-chan fsnotify.Event
-	errors    <-chan error
+	watched func() []string
+	close   func() error
+	events  <-chan fsnotify.Event
+	errors  <-chan error
 	// namesFiles means that each change of a file in a watched directory causes an event that names the file, or an error.
 	namesFiles bool
 }
@@ -35,7 +35,7 @@ func newDirWatcher() (*dirWatcher, error) {
 	}
 	return &dirWatcher{
 		add: w.Add, remove: w.Remove, close: w.Close, events: w.Events, errors: w.Errors, namesFiles: runtime.GOOS == "linux",
-		isWatched: func(dir string) bool { return slices.Contains(w.WatchList(), dir) },
+		watched: w.WatchList,
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
 	return r.err
 }
 
-// rewatchResult is the result of rewatchDirectory. The zero value watches nothing.
+// rewatchResult is the result of rewatchDirectory.
 type rewatchResult struct {
 	state      watchState
 	wasWatched bool // the directory at the path was watched before, and is still watched
@@ -123,27 +123,28 @@ func (s *Source) rewatchWithLimit(ctx context.Context, w *pathWatch) rewatchResu
 	system, dir, on := w.watcher, w.dir, w.state // The call may outlive this one.
 	now, err := s.io.runWithLimitUnlessPending(ctx, "\x00watch", func() (any, error) { return system.rewatchDirectory(dir, on), nil })
 	if err != nil {
-		return rewatchResult{err: err}
+		return rewatchResult{state: watchState{parent: on.parent, name: on.name}, err: err} // The directory above is still watched.
 	}
 	return now.(rewatchResult)
 }
 
 // rewatchDirectory watches dir, unless that directory is already watched, and returns the new state. If dir is
 // missing or a link, it also watches the nearest existing directory above, so that the creation of dir causes
-// an event. It stops watching a directory above that it no longer needs.
+// an event. It stops watching every other directory.
 func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResult {
 	link, err := os.Lstat(dir)
 	var above, name string
 	if err != nil || link.Mode()&fs.ModeSymlink != 0 {
 		above, name = nearestExistingParent(dir)
 	}
-	if above != state.parent || above != "" && !a.isWatched(above) {
-		if state.parent != "" {
-			_ = a.remove(state.parent) // It may no longer exist.
+	watched := a.watched()
+	for _, other := range watched {
+		if other != dir && other != above {
+			_ = a.remove(other) // It may no longer exist.
 		}
-		if above != "" && a.add(above) != nil {
-			above = "" // The poll finds changes there.
-		}
+	}
+	if above != "" && !slices.Contains(watched, above) && a.add(above) != nil {
+		above = "" // The poll finds changes there.
 	}
 	now := watchState{parent: above, name: name}
 	info, err := os.Stat(dir)
@@ -151,7 +152,7 @@ func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResul
 		return rewatchResult{state: now, err: err}
 	}
 	now.dir = info
-	if state.dir != nil && os.SameFile(info, state.dir) && a.isWatched(dir) {
+	if state.dir != nil && os.SameFile(info, state.dir) && slices.Contains(watched, dir) {
 		return rewatchResult{state: now, wasWatched: true}
 	}
 	_ = a.remove(dir) // It may watch a directory that was moved away.
@@ -195,8 +196,8 @@ func (w *pathWatch) errors() <-chan error {
 }
 
 // addEventIfRelevant reports whether an event can concern a manifest, and adds what it may have changed to w.changed. If
-// the event is about the watched directory itself or the watched directory above it, it also clears that part of
-// w.state, so that the directory is watched again.
+// the event is about the watched directory itself or about the way to it, it also clears w.state.dir, so that the
+// directory is watched again.
 func (w *pathWatch) addEventIfRelevant(e fsnotify.Event) bool {
 	switch w.classifyEvent(e) {
 	case noManifest:
@@ -206,8 +207,6 @@ func (w *pathWatch) addEventIfRelevant(e fsnotify.Event) bool {
 		return true
 	case watchedDirectory:
 		w.state.dir = nil // Check what the path is now.
-	case watchedParent:
-		w.state = watchState{}
 	case allFiles:
 	}
 	w.changed.addAll()
