@@ -43,7 +43,7 @@ func (o *options) runCommandFlags() flagSet {
 		"listen":    "serve /pods, /timeline, /metrics ... to all users (none)",
 		"socket":    "socket for this user's commands (none)",
 		"log-level": "debug, info, warn or error (warn)",
-		"state-dir": "directory for volumes, logs and statuses (none; with cri " + runStateDir + ")",
+		"state-dir": "directory for volumes and the state of pods (none; with cri " + runStateDir + ")",
 	} {
 		flags.flagWithNameOrAlias(name).description = meaning
 	}
