@@ -57,7 +57,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.StringVar(&o.name, "hostname-override", host, "`name` of the node, in lower case")
 	f.StringVar(&o.runtime, "runtime", "memory", "`memory|cri` runs the containers")
 	f.StringVar(&o.endpoint, "container-runtime-endpoint", "unix:///run/containerd/containerd.sock", "`socket` of the runtime, for cri")
-	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes, logs and state, for cri")
+	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes and state, for cri")
 	f.Func("log-dir", "`directory` of containers' logs, for this node alone; if empty /var/log/pods, for cri", o.logs.SetDir)
 	f.Func("cgroups-per-qos", "`true` gives each pod a cgroup with its limits, for cri; the default", o.cgroups.SetPerQOS)
 	f.Func("cgroup-driver", "`cgroupfs|systemd` is the cgroup driver of a runtime that reports none, as containerd before 2.0; if empty systemd on a host with systemd, and otherwise cgroupfs", o.cgroups.SetDriver)
