@@ -154,8 +154,8 @@ func (w *harness) failOnError(err error) {
 	}
 }
 
-func (w *harness) parseNumber(s string) int {
-	n, err := strconv.Atoi(s)
+func (w *harness) parseNumber(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
 	w.failOnError(err)
 	return n
 }
@@ -213,7 +213,7 @@ func (w *harness) setContainerSpec(name string, args []string) {
 		key, value, _ := strings.Cut(arg, "=")
 		probe := &v1.Probe{}
 		if key != "policy" && key != "rule" && value != "" {
-			probe.TerminationGracePeriodSeconds = new(int64(w.parseNumber(value)))
+			probe.TerminationGracePeriodSeconds = new(w.parseNumber(value))
 		}
 		switch key {
 		case "policy":
@@ -333,9 +333,9 @@ func (w *harness) addContainer(name string, args []string) {
 // parseUser parses a user in the form uid:gid:groups.
 func (w *harness) parseUser(text string) *runtime.LinuxContainerUser {
 	parts := strings.Split(text, ":")
-	u := &runtime.LinuxContainerUser{UID: int64(w.parseNumber(parts[0])), GID: int64(w.parseNumber(parts[1]))}
+	u := &runtime.LinuxContainerUser{UID: w.parseNumber(parts[0]), GID: w.parseNumber(parts[1])}
 	for group := range strings.SplitSeq(parts[2], "+") {
-		u.SupplementalGroups = append(u.SupplementalGroups, int64(w.parseNumber(group)))
+		u.SupplementalGroups = append(u.SupplementalGroups, w.parseNumber(group))
 	}
 	return u
 }
