@@ -121,7 +121,7 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 }
 
 // TestRun_F29_OnlyNeededDirectoriesAreWatched: while two levels of the path are missing, the nearest directory above is
-// watched. It is not watched any more when a lower one exists.
+// watched. Its watch ends when a lower one exists.
 func TestRun_F29_OnlyNeededDirectoriesAreWatched(t *testing.T) {
 	for _, atOnce := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
