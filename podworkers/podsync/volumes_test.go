@@ -108,9 +108,9 @@ func TestSyncPod_SP8_FailedUpdate(t *testing.T) {
 		return all
 	}
 	require.NoError(t, sync())
-	require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
 	notUpdated := fmt.Errorf("volumes: %w", &volume.SetUpError{Volume: "v", Err: &volume.NotUpdatedError{Err: errors.New("the ConfigMap is missing")}})
 	volumes.err = notUpdated
+	require.NoError(t, mem.ExitContainer(readPodStatus(t, mem).Containers[0].ID, 1))
 	heard.list = nil
 	require.ErrorIs(t, sync(), volumes.err)
 	assert.Equal(t, []string{"1 running", "0 exited"}, attempts())
@@ -124,6 +124,15 @@ func TestSyncPod_SP8_FailedUpdate(t *testing.T) {
 	volumes.err = notUpdated
 	require.ErrorIs(t, sync(), volumes.err)
 	assert.Equal(t, []string{"1 exited", "0 exited"}, attempts())
+
+	mem.LoseAll()
+	syncer = newSyncer()
+	volumes.err = nil
+	require.NoError(t, sync())
+	mem.LoseAll()
+	volumes.err = notUpdated
+	require.ErrorIs(t, sync(), volumes.err)
+	assert.Equal(t, []string{"1 running"}, attempts(), "in a new sandbox")
 }
 
 // cancellingVolumes cancel the sync in their SetUp, as if the pod had to terminate.

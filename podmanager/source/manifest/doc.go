@@ -44,7 +44,9 @@
 // A file has at most 10 MiB, 200,000 values and 100 levels, with aliases and merge keys expanded. These bounds are
 // checked before the expansion. The pods of a file use at most 32 MiB of memory, and the pods of all files 256 MiB
 // ([Config.MaxMemory]). A directory has at most 10,000 names ([Config.MaxFiles]). A read takes at most five seconds
-// ([Config.ReadTimeout]), and eight run at once. Exceeding a bound is an error.
+// ([Config.ReadTimeout]), and eight run at once. Exceeding a bound is an error. A listing or a read that took longer is used
+// by the next scan, so that a slow directory is read at all. It may then be older than the newest change, until the next
+// scan of all files.
 //
 // # Manifests from a server
 //

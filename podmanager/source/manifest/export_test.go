@@ -38,6 +38,7 @@ type News struct {
 	Err    error // the system grants no watch
 	Vague  bool  // the events do not name all changed files
 
+	Hang    chan struct{} // if not nil, the first watch waits for it
 	mu      sync.Mutex
 	calls   []string
 	watched []string
@@ -73,11 +74,15 @@ func (s *Source) WatchWith(n *News) {
 		call := func(what string) func(string) error {
 			return func(dir string) error {
 				n.mu.Lock()
-				defer n.mu.Unlock()
 				n.calls = append(n.calls, what+" "+dir)
 				n.watched = slices.DeleteFunc(n.watched, func(other string) bool { return other == dir })
+				hang := n.Hang
 				if what == "add" {
-					n.watched = append(n.watched, dir)
+					n.watched, n.Hang = append(n.watched, dir), nil
+				}
+				n.mu.Unlock()
+				if what == "add" && hang != nil {
+					<-hang
 				}
 				return nil
 			}

@@ -121,29 +121,62 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 }
 
 // TestRun_F29_OnlyNeededDirectoriesAreWatched: while two levels of the path are missing, the nearest directory above is
-// watched. Its watch ends when a lower one exists.
+// watched. Its watch ends when a lower one exists, also if the watch took too long.
 func TestRun_F29_OnlyNeededDirectoriesAreWatched(t *testing.T) {
-	for _, atOnce := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			d := newDir(t, "two", "one", "m")
-			news := &manifest.News{Events: make(chan fsnotify.Event)}
-			d.source.WatchWith(news)
-			got := d.run()
-			time.Sleep(10 * time.Second)
-			assert.Equal(t, []string{d.file("")}, news.Watched())
-			if !atOnce {
-				require.NoError(t, os.Mkdir(d.file("two"), 0o700))
-				news.Events <- fsnotify.Event{Name: d.file("two"), Op: fsnotify.Create}
-				time.Sleep(time.Second)
-				assert.Equal(t, []string{d.file("two")}, news.Watched())
-			}
-			next := map[bool]string{true: "two", false: "two/one"}[atOnce]
-			require.NoError(t, os.MkdirAll(d.file("two/one/m"), 0o700))
-			news.Events <- fsnotify.Event{Name: d.file(next), Op: fsnotify.Create}
-			assert.Equal(t, "", <-got)
-			assert.Equal(t, []string{d.file("two/one/m")}, news.Watched())
-		})
+	for _, late := range []bool{false, true} {
+		for _, atOnce := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDir(t, "two", "one", "m")
+				news, hang := &manifest.News{Events: make(chan fsnotify.Event)}, make(chan struct{})
+				if late {
+					news.Hang = hang
+				}
+				d.source.WatchWith(news)
+				got := d.run()
+				time.Sleep(10 * time.Second)
+				assert.Equal(t, []string{d.file("")}, news.Watched())
+				close(hang)
+				if !atOnce {
+					require.NoError(t, os.Mkdir(d.file("two"), 0o700))
+					news.Events <- fsnotify.Event{Name: d.file("two"), Op: fsnotify.Create}
+					time.Sleep(time.Minute)
+					assert.Equal(t, []string{d.file("two")}, news.Watched())
+				}
+				next := map[bool]string{true: "two", false: "two/one"}[atOnce]
+				require.NoError(t, os.MkdirAll(d.file("two/one/m"), 0o700))
+				news.Events <- fsnotify.Event{Name: d.file(next), Op: fsnotify.Create}
+				assert.Equal(t, "", <-got)
+				time.Sleep(time.Minute)
+				assert.Equal(t, []string{d.file("two/one/m")}, news.Watched())
+			})
+		}
 	}
+}
+
+// TestRun_F29_EventsAboveAfterALateWatch: while a watch does not return, events of other names in the directory above a
+// link cause no scan.
+func TestRun_F29_EventsAboveAfterALateWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDir(t, "link")
+		require.NoError(t, os.Mkdir(d.file("m"), 0o700))
+		require.NoError(t, os.Symlink("m", d.file("link")))
+		news, hang := &manifest.News{Events: make(chan fsnotify.Event)}, make(chan struct{})
+		d.source.WatchWith(news)
+		got := d.run()
+		assert.Equal(t, "", <-got)
+		synctest.Wait()
+		news.Drop()
+		news.Hang = hang
+		d.write("m/a", podYAML("a", "one"))
+		news.Events <- fsnotify.Event{Name: d.file("link"), Op: fsnotify.Create}
+		assert.Equal(t, "a-n1 one", <-got)
+		d.write("m/a", podYAML("a", "silent"))
+		began := time.Now()
+		news.Events <- fsnotify.Event{Name: d.file("other"), Op: fsnotify.Create}
+		assert.Equal(t, "a-n1 silent", <-got)
+		assert.Equal(t, 20*time.Second, time.Since(began), "with the next period")
+		close(hang)
+	})
 }
 
 // TestRun_F35_DroppedWatchOfALink: the system drops the watches without an event while the identity of the directories
